@@ -27,18 +27,6 @@ pub enum Record {
         /// Bytes in flight on the path, this datagram included.
         in_flight: u64,
     },
-    /// What is expected of a datagram that leaves next, if it is to be acknowledged; only for those
-    /// who ask ([`Observer::foresees`]).
-    Foreseen {
-        /// On this path.
-        path: PathId,
-        /// Its packet number.
-        packet: u64,
-        /// Its size (bytes).
-        size: usize,
-        /// The path's law, and what schedulers see of it.
-        foreseen: Foreseen,
-    },
     /// A symbol left in a datagram.
     Emitted {
         /// The flow.
@@ -200,6 +188,12 @@ pub trait Observer: Send {
     fn foresees(&self) -> bool {
         false
     }
+
+    /// A datagram that is to be acknowledged leaves next; only for those who want to know what is
+    /// expected of it ([`Observer::foresees`]).
+    fn on_foreseen(&mut self, now: Instant, foreseen: &Foreseen) {
+        let _ = (now, foreseen);
+    }
 }
 
 /// Makes the observers of sessions; `None` for a session that is not observed.
@@ -296,6 +290,12 @@ impl Observed {
     #[inline]
     pub(crate) fn foresees(&self) -> bool {
         self.observers.iter().any(|observer| observer.foresees())
+    }
+
+    pub(crate) fn on_foreseen(&mut self, now: Instant, foreseen: &Foreseen) {
+        for observer in self.observers.iter_mut().filter(|one| one.foresees()) {
+            observer.on_foreseen(now, foreseen);
+        }
     }
 
     #[inline]

@@ -84,7 +84,11 @@ impl LawStatus {
         let shares = shares.map(|count| *count as f64 / arrived.max(1) as f64);
         (packets > 0).then(|| LawStatus {
             packets,
-            deciles: if arrived > 0 { shares.collect() } else { Vec::new() },
+            deciles: if arrived > 0 {
+                shares.collect()
+            } else {
+                Vec::new()
+            },
             lost: calibration.lost,
             expected_lost: calibration.expected_lost,
         })

@@ -91,10 +91,7 @@ impl Forecasts {
         }
         let expected = self.law_expected_lost.get_or_create(&of_path);
         expected.set(law.expected_lost);
-        for (family, value) in [
-            (&self.law_packets, law.packets),
-            (&self.law_lost, law.lost),
-        ] {
+        for (family, value) in [(&self.law_packets, law.packets), (&self.law_lost, law.lost)] {
             family.get_or_create(&of_path).inc_by(value);
         }
     }

@@ -163,7 +163,7 @@ mod tests {
         for (share, knot) in SHARES.iter().zip(scatter.knots()) {
             let wanted = 4.0 * share - 1.0;
             // A thousand packets are in it, and the bins at 3 widths are half a width wide.
-            assert!((knot - wanted).abs() < 0.3, "{share}: {knot} {wanted}");
+            assert!((knot - wanted).abs() < 0.45, "{share}: {knot} {wanted}");
         }
     }
 

@@ -7,10 +7,17 @@ use marline_base::Instant;
 use super::track::Path;
 use super::view::PathView;
 use crate::law::{Calibration, Carries, Law, Silence};
+use crate::wire::PathId;
 
 /// What was expected of a packet as it left, by the path's law and by what schedulers see.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Foreseen {
+    /// The path.
+    pub path: PathId,
+    /// The packet's number.
+    pub packet: u64,
+    /// Its size (bytes).
+    pub size: usize,
     /// The law; `None` before the first arrival.
     pub law: Option<Box<Law>>,
     /// The same for when all that left before it are there as well.
@@ -42,10 +49,13 @@ impl Path {
             .after(now, bytes, self.carries(), self.silence(now))
     }
 
-    /// All that is expected of a packet that leaves now.
-    pub(crate) fn foresee(&self, now: Instant) -> Foreseen {
+    /// All that is expected of a packet of `size` bytes that leaves now.
+    pub(crate) fn foresee(&self, now: Instant, size: usize) -> Foreseen {
         let law = self.after(now, 0);
         Foreseen {
+            path: self.id,
+            packet: self.ledger.next_number(),
+            size,
             law: law.map(Box::new),
             in_order: law.map(|law| Box::new(self.law.in_order(&law))),
             silence: self.silence(now),

@@ -227,18 +227,9 @@ impl Session {
             self.path_timer = None;
         }
         if eliciting && self.observer.foresees() {
-            let foreseen = path.foresee(now);
-            self.observer.on(
-                now,
-                &Record::Foreseen {
-                    path: id,
-                    packet,
-                    size,
-                    foreseen,
-                },
-            );
+            let foreseen = path.foresee(now, size);
+            self.observer.on_foreseen(now, &foreseen);
         }
-        let path = &mut self.paths[index];
         path.on_sent(now, sent, app_limited);
         let in_flight = path.ledger.in_flight();
         self.observer.on(

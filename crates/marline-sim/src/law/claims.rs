@@ -85,14 +85,8 @@ impl Recent {
     }
 }
 
-/// What all estimators say of a packet of `size` bytes that leaves now, in the order of
-/// [`Estimator::ALL`].
-pub(super) fn claims(
-    now: Instant,
-    size: usize,
-    foreseen: &Foreseen,
-    recent: &mut Recent,
-) -> [Claim; 4] {
+/// What all estimators say of a packet that leaves now, in the order of [`Estimator::ALL`].
+pub(super) fn claims(now: Instant, foreseen: &Foreseen, recent: &mut Recent) -> [Claim; 4] {
     let (view, us) = (&foreseen.view, now.as_nanos() as f64 / 1e3);
     let normal =
         |delay: f64, deviation: f64| Law::normal(us + delay, deviation.max(NARROWEST), view.loss);
@@ -100,7 +94,7 @@ pub(super) fn claims(
         let wait = forecast.free.since(now).as_nanos() as f64 / 1e3;
         normal(wait + forecast.offset_us, forecast.late_us / Z95)
     });
-    let arrival = view.arrival(size as u32).as_nanos() as f64 / 1e3;
+    let arrival = view.arrival(foreseen.size as u32).as_nanos() as f64 / 1e3;
     let deviation = OVER_MEAN * view.rtt_var.as_nanos() as f64 / 1e3;
     [
         foreseen.law.as_deref().copied(),

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use marline_base::Instant;
 use marline_proto::observe::{Observer, Record};
+use marline_proto::path::Foreseen;
 use marline_proto::sched::AUTO;
 use marline_proto::wire::PathId;
 
@@ -52,50 +53,55 @@ struct Ear {
 
 impl Observer for Ear {
     fn on(&mut self, now: Instant, record: &Record) {
-        let ms = now.as_nanos() as f64 / 1e6;
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        match record {
-            Record::Foreseen {
-                path: PathId(0),
-                packet,
-                foreseen,
-                ..
-            } if self.sends => {
-                let Some(law) = foreseen.law.as_deref() else {
-                    return;
-                };
-                let arrives = 1.0 - law.loss();
-                let place = |p: f64| {
-                    let at = law.quantile(p * arrives).unwrap_or(f64::INFINITY);
-                    at / 1e3 - ms
-                };
-                seen.push(Moment {
-                    packet: *packet,
-                    ms,
-                    bands: BANDS.map(|(low, high, _)| (place(low), place(high))),
-                    median: law.median() / 1e3 - ms,
-                    never: law.loss(),
-                    dark: foreseen.silence.dark,
-                    arrived: None,
-                });
+        if let Record::Received {
+            path: PathId(0),
+            packet,
+            ..
+        } = record
+            && !self.sends
+        {
+            let ms = millis(now);
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sent = seen.iter_mut().rev();
+            if let Some(moment) = sent.find(|moment| moment.packet == *packet) {
+                moment.arrived.get_or_insert(ms - moment.ms);
             }
-            Record::Received {
-                path: PathId(0),
-                packet,
-                ..
-            } if !self.sends => {
-                let mut sent = seen.iter_mut().rev();
-                if let Some(moment) = sent.find(|moment| moment.packet == *packet) {
-                    moment.arrived.get_or_insert(ms - moment.ms);
-                }
-            }
-            _ => {}
         }
     }
 
     fn foresees(&self) -> bool {
         self.sends
     }
+
+    fn on_foreseen(&mut self, now: Instant, foreseen: &Foreseen) {
+        let Some(law) = foreseen
+            .law
+            .as_deref()
+            .filter(|_| foreseen.path == PathId(0))
+        else {
+            return;
+        };
+        let (ms, arrives) = (millis(now), 1.0 - law.loss());
+        let place = |p: f64| {
+            law.quantile(p * arrives)
+                .map_or(f64::MAX, |at| at / 1e3 - ms)
+        };
+        let moment = Moment {
+            packet: foreseen.packet,
+            ms,
+            bands: BANDS.map(|(low, high, _)| (place(low), place(high))),
+            median: law.median() / 1e3 - ms,
+            never: law.loss(),
+            dark: foreseen.silence.dark,
+            arrived: None,
+        };
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.push(moment);
+    }
+}
+
+fn millis(at: Instant) -> f64 {
+    at.as_nanos() as f64 / 1e6
 }
 
 /// Draws the picture from a run.

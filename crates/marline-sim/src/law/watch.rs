@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use marline_base::{Duration, Instant};
 use marline_proto::observe::{Observer, Record};
+use marline_proto::path::Foreseen;
 use marline_proto::wire::PathId;
 
 use super::claims::{Claim, Estimator, Recent, claims};
@@ -107,18 +108,6 @@ impl Observer for Ear {
         seen.now = seen.now.max(now);
         let ways = &mut seen.ways;
         match record {
-            Record::Foreseen {
-                path,
-                packet,
-                size,
-                foreseen,
-            } => {
-                let way = ways.entry(self.way(self.client, *path)).or_default();
-                let said = claims(now, *size, foreseen, &mut way.recent);
-                if now >= seen.from && said.iter().all(Option::is_some) {
-                    way.open.insert(*packet, (now, said));
-                }
-            }
             Record::Acked {
                 path,
                 after,
@@ -150,5 +139,16 @@ impl Observer for Ear {
 
     fn foresees(&self) -> bool {
         true
+    }
+
+    fn on_foreseen(&mut self, now: Instant, foreseen: &Foreseen) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = seen.from;
+        let way = self.way(self.client, foreseen.path);
+        let way = seen.ways.entry(way).or_default();
+        let said = claims(now, foreseen, &mut way.recent);
+        if now >= from && said.iter().all(Option::is_some) {
+            way.open.insert(foreseen.packet, (now, said));
+        }
     }
 }
