@@ -57,6 +57,9 @@ use wander::{Batch, Levels, Wander};
 const DOUBT: f64 = 0.002;
 /// No delay or difference of clocks beyond this counts (µs): eleven days.
 const FARTHEST: i64 = 1_000_000_000_000;
+/// No acknowledgement is late before this time (µs) has passed beyond when it was due: hosts have
+/// other things to do, as the margin of suspicion says (`path/timers.rs`).
+const GRACE: f64 = 10e3;
 /// Packets without feedback that are looked at: more would make an outage no more certain.
 pub(crate) const OVERDUE: usize = 8;
 
@@ -283,7 +286,8 @@ impl PathLaw {
         };
         let taken = |sent: Instant| now.since(sent).as_nanos() as f64 / 1e3;
         let due = |left: &Left| {
-            f64::from(left.wait) + left.levels.level().max(self.wander.level()) + self.report.lag()
+            let level = left.levels.level().max(self.wander.level());
+            f64::from(left.wait) + level + self.report.longest() + GRACE
         };
         let deviation = sqrt(f64::from(left.variance) + self.report.variance());
         let law = self.shaped(due(left), deviation, 0.0);

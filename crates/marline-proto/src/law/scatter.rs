@@ -24,8 +24,9 @@ const MEMORY: f64 = 1_000.0;
 const PRIOR: f64 = 12.0;
 /// Weights are made small again when a packet counts for so much.
 const HEAVY: f64 = 1e6;
-/// The quantiles are read again after so many packets.
-const READ: u32 = 8;
+/// The quantiles are read again when a packet in so many is new, and at the latest after so many: to
+/// read them costs as much as to take in ten packets.
+const READ: (f64, u32) = (0.1, 32);
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
@@ -104,7 +105,8 @@ impl Scatter {
 
     /// Reads the quantiles again, if enough has changed.
     pub(super) fn refresh(&mut self) {
-        if self.unread >= READ {
+        let new = f64::from(self.unread) * self.weight;
+        if self.unread >= READ.1 || new > READ.0 * self.sum {
             self.read();
         }
     }

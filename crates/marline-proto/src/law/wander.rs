@@ -23,7 +23,7 @@ const RATIOS: [f64; FILTERS] = [0.1, 8.0, 250.0];
 /// enough for a mean of errors to be known to 15 %.
 const SCALED: f64 = 48.0;
 /// Acknowledgements in a filter's weight.
-const WEIGHED: f64 = 12.0;
+const WEIGHED: f64 = 24.0;
 /// Before anything is known of a path's errors their mean is this (µs), for as much as this number
 /// of acknowledgements: between a cable's and a busy cell's jitter.
 const FIRST: (f64, f64) = (4e3, 2.0);

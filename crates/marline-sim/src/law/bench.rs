@@ -6,9 +6,7 @@ use std::sync::atomic::AtomicBool;
 use marline_base::{Duration, Instant};
 use marline_proto::sched::AUTO;
 
-use super::claims::Estimator;
-use super::score::Score;
-use super::table::Report;
+use super::table::{Judged, Report};
 use super::watch::Witness;
 use crate::experiments;
 use crate::field;
@@ -51,14 +49,6 @@ pub struct Prepared {
     /// What is not there, in words.
     pub missing: Vec<String>,
     jobs: Vec<Job>,
-}
-
-/// A run's scores.
-#[derive(Clone, Debug)]
-pub(super) struct Judged {
-    pub(super) set: String,
-    pub(super) name: String,
-    pub(super) scores: [(Estimator, Score); 4],
 }
 
 /// Reads recordings and scenario files, and draws links.

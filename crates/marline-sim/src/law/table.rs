@@ -3,7 +3,6 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 
-use super::bench::Judged;
 use super::claims::Estimator;
 use super::score::Score;
 
@@ -11,6 +10,14 @@ use super::score::Score;
 const LEAST: u64 = 100;
 /// The line that is the mean of all.
 const ALL: &str = "all";
+
+/// A run's scores.
+#[derive(Clone, Debug)]
+pub(super) struct Judged {
+    pub(super) set: String,
+    pub(super) name: String,
+    pub(super) scores: [(Estimator, Score); 4],
+}
 
 /// What an estimator was worth over the links of a set: means over runs, each counting the same.
 #[derive(Clone, Debug, Serialize)]
