@@ -234,7 +234,7 @@ fn drawn(moments: &[&Moment]) -> Picture {
         X.0,
         LOWER.1 + 44.0,
         "start",
-        "dots: when packets arrived; orange crosses and line: packets that never did, and how likely that was; dashed: that the path is dark",
+        "dots: arrivals; orange: packets that never came, and how likely that was; dashed: how likely the path is dark",
     ));
     put("</svg>".to_owned());
     svg
