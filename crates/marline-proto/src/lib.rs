@@ -9,6 +9,7 @@
 //! | [`ranges`] | sets of numbers as ranges: bytes received, packets acknowledged |
 //! | [`wire`] | the format of datagrams |
 //! | [`congestion`] | congestion controllers, one file each |
+//! | [`law`] | when a packet arrives that is sent now, as a distribution |
 //! | [`flow`] | sending and receiving halves of flows |
 //! | [`path`] | one path: ledger of sent packets, estimators, pacing, state |
 //! | [`sched`] | schedulers, one file each |
@@ -22,6 +23,7 @@ mod config;
 pub mod congestion;
 mod event;
 pub mod flow;
+pub mod law;
 pub mod observe;
 pub mod path;
 pub mod ranges;

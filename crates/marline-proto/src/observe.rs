@@ -10,7 +10,7 @@ use marline_base::{Duration, Instant, Rate};
 use smallvec::SmallVec;
 
 use crate::flow::{Fate, Symbol};
-use crate::path::{EmissionKind, PathState};
+use crate::path::{EmissionKind, Foreseen, PathState};
 use crate::wire::{FlowId, FlowKind, PathId, Side};
 
 /// One thing that a session did or learnt.
@@ -182,6 +182,18 @@ pub trait Observer: Send {
     fn listens(&self) -> bool {
         true
     }
+
+    /// Does it want to know what is expected of each datagram as it leaves? That costs more than
+    /// sending it.
+    fn foresees(&self) -> bool {
+        false
+    }
+
+    /// A datagram that is to be acknowledged leaves next; only for those who want to know what is
+    /// expected of it ([`Observer::foresees`]).
+    fn on_foreseen(&mut self, now: Instant, foreseen: &Foreseen) {
+        let _ = (now, foreseen);
+    }
 }
 
 /// Makes the observers of sessions; `None` for a session that is not observed.
@@ -272,6 +284,18 @@ impl Observed {
     #[inline]
     pub(crate) fn listens(&self) -> bool {
         self.observers.iter().any(|observer| observer.listens())
+    }
+
+    /// Does anybody want to know what is expected of each datagram?
+    #[inline]
+    pub(crate) fn foresees(&self) -> bool {
+        self.observers.iter().any(|observer| observer.foresees())
+    }
+
+    pub(crate) fn on_foreseen(&mut self, now: Instant, foreseen: &Foreseen) {
+        for observer in self.observers.iter_mut().filter(|one| one.foresees()) {
+            observer.on_foreseen(now, foreseen);
+        }
     }
 
     #[inline]

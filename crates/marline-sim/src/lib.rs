@@ -12,6 +12,7 @@
 //! | [`repro`] | results held against what was published |
 //! | [`experiments`] | the scenario files that come with the program |
 //! | [`field`] | a bench of links that nobody chose |
+//! | [`law`](mod@law) | what the paths' laws are worth, by what became of packets |
 //! | [`model`] | schedulers without a protocol, for what can be proved |
 //! | [`World`] | two sessions in a test's own hands |
 //!
@@ -25,6 +26,7 @@ mod engine;
 pub mod experiments;
 pub mod field;
 pub mod hostile;
+pub mod law;
 pub mod measure;
 pub mod model;
 pub mod report;

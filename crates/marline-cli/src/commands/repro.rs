@@ -1,6 +1,7 @@
 //! `marline repro`: what the papers report beside what is measured here.
 
 mod field;
+mod law;
 mod processes;
 
 use super::{CliError, output, runs, stop};
@@ -37,6 +38,10 @@ set; --cell takes set, place and load. Exit code 1 when more than 10 % of the ce
 when the 90 % interval of `auto` over the best single link lies beyond 0.95. With --quick (3 minutes, not 20) there is no \
 verdict.
 
+`law` is no paper either: what the path's law (docs/LAW.md) and older estimators said of each packet, scored by \
+what became of it, over the links of the bench and the experiments. FIGURE is a set; --write DIR keeps a line a run \
+(law.txt) and the picture of a law before, during and after an outage (law.svg).
+
 --write DIR keeps the outcome in a folder: DIR/PAPER.csv with a line a verdict, and from that the page DIR/PAPER.md, \
 a picture of each experiment, DIR/PAPER-FIGURE.svg, and the index DIR/README.md. What the folder has of other \
 experiments stays. Without PAPER nothing is run: pages and pictures are written from the CSV files again.
@@ -55,6 +60,7 @@ Examples:
   marline repro field --quick
   marline repro field --seed 46 --ideal --write runs
   marline repro field wifi-cell --cell load=live --traces ~/walks
+  marline repro law --quick --seed 51
   marline repro all --out runs --write docs/reproduction
   marline repro --write docs/reproduction";
 
@@ -81,10 +87,10 @@ pub(super) struct Args {
     /// have not the axis are left out
     #[arg(long = "cell", value_name = "AXIS=VALUE", value_parser = cell, conflicts_with = "write")]
     cells: Vec<(String, String)>,
-    /// Only for `field`: the same draws in every run, for CI
+    /// Only for `field` and `law`: the same draws in every run, for CI
     #[arg(long, conflicts_with = "seed")]
     fixed: bool,
-    /// Only for `field`: repeat the draws of the run that printed this seed [default: a fresh one]
+    /// Only for `field` and `law`: repeat the draws of the run that printed this seed [default: a fresh one]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Only for `field`: also a sender that knows each link's rate, one round trip late
@@ -182,6 +188,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     // run.
     if args.paper.as_deref() == Some(field::NAME) {
         return field::run(args);
+    }
+    if args.paper.as_deref() == Some(law::NAME) {
+        return law::run(args);
     }
     field::only_here(args)?;
     let traces = args.traces();
@@ -311,7 +320,10 @@ fn list(all: &[Experiment], traces: Option<&Path>, json: bool) -> Result<(), Cli
         let bench = serde_json::json!({
             "paper": field::NAME, "figure": "", "title": field::TITLE, "figures": field::SETS,
         });
-        return output::json(&rows.chain([bench]).collect::<Vec<_>>());
+        let laws = serde_json::json!({
+            "paper": law::NAME, "figure": "", "title": law::TITLE, "figures": field::SETS,
+        });
+        return output::json(&rows.chain([bench, laws]).collect::<Vec<_>>());
     }
     let mut text = String::new();
     for (one, title, figures) in &rows {
@@ -320,6 +332,7 @@ fn list(all: &[Experiment], traces: Option<&Path>, json: bool) -> Result<(), Cli
     }
     let sets = field::SETS.join(", ");
     text += &format!("{:<33} {} ({sets})\n", field::NAME, field::TITLE);
+    text += &format!("{:<33} {} ({sets}, papers)\n", law::NAME, law::TITLE);
     output::line(&(text + "\nmarline repro PAPER [FIGURE], or `marline repro all`"))
 }
 

@@ -4,7 +4,7 @@
 //! A new counter is a field of marline-proto's `PathCounters`, `FlowCounters` or `UnitCounters` and
 //! one entry here. It has `#[serde(default)]`, because older programs do not report it.
 
-use super::forecast::{CalibrationStatus, ForecastStatus};
+use super::forecast::{CalibrationStatus, ForecastStatus, LawStatus};
 use marline::endpoint::PathInfo;
 use marline_proto::path::PathState;
 use marline_proto::stats::{Delays, FlowStats, PathCounters, PathStats, UnitCounters};
@@ -160,6 +160,9 @@ reported! {
         /// What is expected of its capacity; `None` while no flow of this end forecasts it.
         #[serde(default)]
         forecast: Option<ForecastStatus> = None;
+        /// What came of the path's law of arrivals; `None` before any of its packets was followed.
+        #[serde(default)]
+        law: Option<LawStatus> = info.stats.as_ref().and_then(|path| LawStatus::of(&path.law));
     }
 }
 

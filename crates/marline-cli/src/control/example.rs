@@ -1,6 +1,6 @@
 //! A status in full, for tests and for the reference.
 
-use super::forecast::{CalibrationStatus, DecileStatus, ForecastStatus};
+use super::forecast::{CalibrationStatus, DecileStatus, ForecastStatus, LawStatus};
 use super::status::{
     BudgetStatus, CarriedStatus, ClientStatus, FlowStatus, PathStatus, PublishedState,
     PublishedStatus, Quantiles, Role, SessionStatus, Status, UnitsStatus,
@@ -64,6 +64,12 @@ pub(crate) fn example() -> Status {
                             }],
                         },
                     }),
+                    law: Some(LawStatus {
+                        packets: 2_000,
+                        deciles: vec![0.11, 0.1, 0.09, 0.1, 0.1, 0.1, 0.1, 0.1, 0.08, 0.12],
+                        lost: 20,
+                        expected_lost: 22.5,
+                    }),
                 },
                 PathStatus {
                     id: 1,
@@ -95,6 +101,7 @@ pub(crate) fn example() -> Status {
                         used_bytes: 4_500_000_000,
                     }),
                     forecast: None,
+                    law: None,
                 },
             ],
             flows: vec![FlowStatus {

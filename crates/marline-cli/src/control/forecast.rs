@@ -1,5 +1,6 @@
 //! What is expected of paths, and how often that was right: part of a [`Status`](super::Status).
 
+use marline_proto::law;
 use marline_proto::path::forecast::{Calibration, Decile};
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,40 @@ impl CalibrationStatus {
             kept: rates.map(|(_, kept)| kept),
             deciles: deciles.filter_map(decile).collect(),
         }
+    }
+}
+
+/// What came of a path's law: when packets were to arrive, and which never were (docs/LAW.md). About
+/// forty packets a second are followed up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LawStatus {
+    /// Packets whose fate is known.
+    pub packets: u64,
+    /// Share of those that arrived that came in each tenth of their law, earliest first: 0.1 each
+    /// if it is right; none before any arrived.
+    pub deciles: Vec<f64>,
+    /// How many of the packets were lost.
+    pub lost: u64,
+    /// How many of them were to be lost.
+    pub expected_lost: f64,
+}
+
+impl LawStatus {
+    pub(super) fn of(calibration: &law::Calibration) -> Option<Self> {
+        let packets = calibration.packets();
+        let arrived = packets - calibration.lost;
+        let shares = calibration.deciles.iter();
+        let shares = shares.map(|count| *count as f64 / arrived.max(1) as f64);
+        (packets > 0).then(|| LawStatus {
+            packets,
+            deciles: if arrived > 0 {
+                shares.collect()
+            } else {
+                Vec::new()
+            },
+            lost: calibration.lost,
+            expected_lost: calibration.expected_lost,
+        })
     }
 }
 

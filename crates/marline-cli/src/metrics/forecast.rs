@@ -1,7 +1,7 @@
 //! What is expected of paths, and how often that was right.
 
 use super::gauge::{FloatGauge, ratio};
-use crate::control::forecast::{CalibrationStatus, ForecastStatus};
+use crate::control::forecast::{CalibrationStatus, ForecastStatus, LawStatus};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -18,6 +18,14 @@ struct OfPathMode {
     session: u64,
     path: u64,
     mode: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfTenth {
+    session: u64,
+    path: u64,
+    /// 0 is the earliest.
+    tenth: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -39,6 +47,10 @@ pub(super) struct Forecasts {
     flow_promises: Family<OfFlow, Counter>,
     flow_promised: Family<OfFlow, FloatGauge>,
     flow_kept: Family<OfFlow, FloatGauge>,
+    law_packets: Family<OfPath, Counter>,
+    law_arrived: Family<OfTenth, FloatGauge>,
+    law_lost: Family<OfPath, Counter>,
+    law_expected_lost: Family<OfPath, FloatGauge>,
 }
 
 impl Forecasts {
@@ -65,6 +77,23 @@ impl Forecasts {
         self.mode.get_or_create(&of_mode).set(1.0);
         let promises = self.path_promises.get_or_create(&of_path);
         promises.inc_by(calibration.promises);
+    }
+
+    pub(super) fn law(&self, session: u64, path: u64, law: &LawStatus) {
+        let of_path = OfPath { session, path };
+        for (tenth, share) in (0..).zip(&law.deciles) {
+            let of_tenth = OfTenth {
+                session,
+                path,
+                tenth,
+            };
+            self.law_arrived.get_or_create(&of_tenth).set(*share);
+        }
+        let expected = self.law_expected_lost.get_or_create(&of_path);
+        expected.set(law.expected_lost);
+        for (family, value) in [(&self.law_packets, law.packets), (&self.law_lost, law.lost)] {
+            family.get_or_create(&of_path).inc_by(value);
+        }
     }
 
     pub(super) fn flow(&self, session: u64, flow: u64, calibration: &CalibrationStatus) {
@@ -119,6 +148,27 @@ impl Forecasts {
             "Share of these promises that were kept",
             ratio(),
             self.path_kept,
+        );
+        all.register(
+            "path_law_packets",
+            "Packets that were followed up to see how often the path's law of arrivals comes true",
+            self.law_packets,
+        );
+        all.register_with_unit(
+            "path_law_arrived",
+            "Share of these that arrived in each tenth of their law, a tenth each if it is right",
+            ratio(),
+            self.law_arrived,
+        );
+        all.register(
+            "path_law_lost",
+            "Packets that were followed up and lost",
+            self.law_lost,
+        );
+        all.register(
+            "path_law_expected_lost",
+            "How many of these were to be lost",
+            self.law_expected_lost,
         );
         all.register(
             "flow_promises",

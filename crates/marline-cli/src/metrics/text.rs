@@ -185,6 +185,9 @@ impl Metrics {
         if let Some(forecast) = &path.forecast {
             self.forecasts.path(session, path.id, forecast);
         }
+        if let Some(law) = &path.law {
+            self.forecasts.law(session, path.id, law);
+        }
         if let Some(budget) = &path.budget {
             for (family, value) in [
                 (&self.path_budget, budget.limit_bytes),
@@ -422,6 +425,10 @@ mod tests {
             "marline_path_forecast_outage_ratio{session=\"0\",path=\"0\"} 0.02",
             "marline_path_forecast_mode{session=\"0\",path=\"0\",mode=\"bank\"} 1.0",
             "marline_path_promises_total{session=\"0\",path=\"0\"} 900",
+            "marline_path_law_packets_total{session=\"0\",path=\"0\"} 2000",
+            "marline_path_law_arrived_ratio{session=\"0\",path=\"0\",tenth=\"9\"} 0.12",
+            "marline_path_law_lost_total{session=\"0\",path=\"0\"} 20",
+            "marline_path_law_expected_lost{session=\"0\",path=\"0\"} 22.5",
             "marline_path_promised_ratio{session=\"0\",path=\"0\"} 0.953",
             "marline_path_promises_kept_ratio{session=\"0\",path=\"0\"} 0.949",
             "marline_flow_promised_ratio{session=\"0\",flow=\"4\"} 0.981",

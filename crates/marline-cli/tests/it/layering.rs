@@ -37,7 +37,7 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
     (
         "marline-proto",
         &[
-            &["ranges", "wire", "congestion"],
+            &["ranges", "wire", "congestion", "law"],
             &["flow"],
             &["path"],
             &["sched", "event", "observe"],
@@ -57,6 +57,7 @@ const FOLDERS: [(&str, &[&[&str]]); 6] = [
             &["run"],
             &["batch"],
             &["repro", "field"],
+            &["law"],
         ],
     ),
     (

@@ -22,6 +22,7 @@ use super::delivery::DeliverySnapshot;
 use super::rtt::{GRANULARITY, Rtt};
 use crate::flow::emission::EmissionKind;
 use crate::flow::{Pieces, Symbol};
+use crate::law::{Left, OVERDUE};
 use crate::ranges::RangeSet;
 use crate::wire::FlowId;
 
@@ -87,6 +88,8 @@ pub(crate) struct SentPacket {
     pub(crate) delivery: DeliverySnapshot,
     /// What the path's arrival model believed when it left.
     pub(crate) beliefs: Beliefs,
+    /// What the path's law was when it left.
+    pub(crate) left: Left,
     /// How long its acknowledgement would take at most, as far as was known when it left.
     pub(crate) patience: Duration,
     pub(crate) frames: SmallVec<[SentFrame; 1]>,
@@ -108,6 +111,7 @@ impl SentPacket {
             rescued: false,
             delivery,
             beliefs: Beliefs::default(),
+            left: Left::default(),
             patience: Duration::ZERO,
             frames,
         }
@@ -153,6 +157,7 @@ pub(crate) struct Settled {
     pub(crate) rescued: bool,
     pub(crate) delivery: DeliverySnapshot,
     pub(crate) beliefs: Beliefs,
+    pub(crate) left: Left,
     pub(crate) frames: SmallVec<[SentFrame; 1]>,
     /// It had been declared lost and arrived after all.
     pub(crate) spurious: bool,
@@ -316,6 +321,7 @@ impl Ledger {
             rescued: packet.rescued,
             delivery: packet.delivery,
             beliefs: packet.beliefs,
+            left: packet.left,
             frames: core::mem::take(&mut packet.frames),
             spurious,
             arrived_us: None,
@@ -406,6 +412,7 @@ impl Ledger {
             rescued: packet.rescued,
             delivery: packet.delivery,
             beliefs: packet.beliefs,
+            left: packet.left,
             frames: packet.frames.clone(),
             spurious: false,
             arrived_us: None,
@@ -498,6 +505,18 @@ impl Ledger {
             sent: packet.sent,
             beliefs: packet.beliefs,
         })
+    }
+
+    /// The first packets after the newest acknowledged one that are still open.
+    pub(crate) fn unheard_packets(&self) -> impl Iterator<Item = &SentPacket> {
+        let after = self.largest_acked.map_or(0, |largest| largest + 1);
+        let skip = after.saturating_sub(self.first) as usize;
+        let open = |p: &&SentPacket| p.fate == Fate::Outstanding && p.eliciting;
+        self.packets
+            .iter()
+            .skip(skip)
+            .filter(open)
+            .take(1 + OVERDUE)
     }
 
     /// Symbols in the oldest `limit` open packets, from number `from` on, that were not rescued

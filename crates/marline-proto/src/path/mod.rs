@@ -9,6 +9,7 @@
 //! | `relayed.rs`, `repeats.rs` | acknowledgements over another path's way back |
 //! | `rtt.rs`, `trips.rs`, `least.rs` | round-trip times |
 //! | `one_way.rs`, `arrival.rs` | forward delay, and when a packet that leaves now arrives |
+//! | `expects.rs` | what the path's law ([`law`](crate::law)) says of a packet that leaves now |
 //! | `quiet.rs` | how long a path in reserve may be quiet |
 //! | `cost.rs` | what the path costs either end |
 //! | `due.rs` | what has arrived on other paths by then |
@@ -26,6 +27,7 @@ mod cost;
 pub(crate) mod counters;
 pub mod delivery;
 mod due;
+mod expects;
 pub mod forecast;
 pub(crate) mod least;
 mod ledger;
@@ -51,6 +53,7 @@ pub(crate) mod view;
 pub use crate::flow::emission::EmissionKind;
 pub use arrival::ArrivalForecast;
 pub(crate) use arrival::Landing;
+pub use expects::Foreseen;
 pub use state::PathState;
 
 pub(crate) use control::Control;

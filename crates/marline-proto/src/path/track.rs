@@ -30,6 +30,7 @@ use super::view::PathView;
 use super::{Health, PathParams, PathState, Reason, Trial};
 use crate::congestion::carrier::Told;
 use crate::congestion::{self, CarrierState, Controller};
+use crate::law::PathLaw;
 use crate::wire::PathId;
 
 /// A packet counts as missing when it is later than packets are by this time and by half of its
@@ -99,6 +100,7 @@ pub(crate) struct Path {
     pub(crate) controller: Box<dyn Controller>,
     pub(crate) one_way: OneWay,
     pub(crate) arrival: ArrivalModel,
+    pub(crate) law: PathLaw,
     pub(crate) loss: LossMeter,
     pace: Pace,
     pub(crate) outages: Outages,
@@ -191,6 +193,7 @@ impl Path {
             controller,
             one_way: OneWay::default(),
             arrival: ArrivalModel::default(),
+            law: PathLaw::default(),
             loss: LossMeter::default(),
             pace: Pace::default(),
             outages: Outages::default(),
@@ -372,6 +375,7 @@ impl Path {
         self.recovered = self.recovered.filter(|at| now.since(*at) <= REMEMBERED);
         if self.recovered.is_some() && self.rtt.latest() < self.rtt.smoothed() / MUCH_SHORTER {
             self.arrival.begin_anew();
+            self.law.on_recovery();
             self.recovered = None;
         }
     }
@@ -456,6 +460,12 @@ impl Path {
         if packet.eliciting {
             self.last_eliciting_sent = now;
             self.probes = self.probes.saturating_sub(1);
+            if self.law.is_judged(now)
+                && let Some(law) = self.after(now, 0)
+            {
+                self.law.judge(now, self.ledger.next_number(), law);
+            }
+            packet.left = self.law.on_sent(now, packet.size, self.carries());
             packet.beliefs = self.arrival.on_sent(now, packet.size, self.rate());
             let behind_ours = self.rtt.min() + packet.beliefs.waits();
             let trip = self.rtt.smoothed().max(behind_ours);
@@ -469,6 +479,7 @@ impl Path {
             }
         } else {
             self.arrival.on_sent_beside(now, packet.size, self.rate());
+            self.law.on_sent_beside(now, packet.size, self.carries());
             self.ledger.on_sent(packet);
         }
     }
@@ -490,6 +501,7 @@ impl Path {
             self.size.on_arrived(packet.sent, packet.size);
             if packet.spurious {
                 self.loss.revoke();
+                self.law.on_spurious();
                 let size = u64::from(packet.size);
                 self.controller.on_spurious_loss(now, size, packet.sent);
                 self.counters.spurious_losses += 1;
@@ -503,6 +515,11 @@ impl Path {
                 .on_acked(timing.heard, size, packet.sent, packet.delivery);
         }
         self.counters.acked_bytes += bytes;
+        let told = acked.iter().filter(|p| p.eliciting && !p.spurious);
+        if let Some(newest) = acked.iter().map(|p| p.number).max() {
+            self.law.on_acked(now, told.count() as u32, newest);
+        }
+        self.law.refresh(now);
         let newest = acked.iter().map(|p| p.sent).max();
         if let (Some(sent), true) = (newest, bytes > 0) {
             let (delivered, trip) = (self.sampler.delivered(), self.rtt.smoothed());
@@ -549,6 +566,7 @@ impl Path {
         for packet in eliciting() {
             self.size.on_lost(packet.sent, packet.size);
             self.loss.record(true);
+            self.law.on_lost(packet.number, packet.sent);
             self.counters.lost_packets += 1;
         }
         // RFC 9002 §7.6: two lost packets so far apart, with all between them lost.

@@ -12,6 +12,7 @@ use super::share::{Scope, class_of};
 use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{RecvHalf, SendHalf, Symbol};
+use crate::law::Arrival;
 use crate::observe::{PathMetrics, Record};
 use crate::path::{
     Control, EmissionKind, Health, LOSSY, Landing, SentFrame, Settled, Timing, trips,
@@ -70,6 +71,7 @@ impl Session {
                 );
                 if path.one_way.take_jump() {
                     path.arrival.begin_anew();
+                    path.law.begin_anew();
                 }
             }
         }
@@ -120,6 +122,7 @@ impl Session {
             let beyond = path.one_way.on_arrival(now, number, packet.sent, at_us);
             if path.one_way.take_jump() {
                 path.arrival.begin_anew();
+                path.law.begin_anew();
             }
             if packet.eliciting {
                 let landing = Landing {
@@ -132,6 +135,16 @@ impl Session {
                     own_way: via == ack.path,
                 };
                 path.arrival.on_arrival(now, landing);
+                let arrival = Arrival {
+                    number,
+                    sent: packet.sent,
+                    size: packet.size,
+                    at_us,
+                    beyond,
+                    left: packet.left,
+                    own_way: via == ack.path,
+                };
+                path.law.on_arrival(now, &arrival);
             }
         }
         let lost = path.ledger.detect_lost(now, &path.rtt);

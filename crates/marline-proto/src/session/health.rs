@@ -46,6 +46,7 @@ impl Session {
         path.health = Health::Suspect(Trial::new(now, missed));
         path.reason = reason;
         path.loss.doubt();
+        path.law.on_doubt();
         path.counters.suspicions += 1;
         let id = path.id;
         self.announce(now, id);
@@ -125,6 +126,7 @@ impl Session {
                         path.outages.on_outage(now);
                         path.loss.on_outage();
                     }
+                    path.law.on_certain(trial.is_founded().then_some(false));
                 }
                 cleared
             }
@@ -164,6 +166,8 @@ impl Session {
         {
             path.reason = Reason::Borrowed("was only late");
             path.mistakes.on_mistake(now);
+            // A silence that nothing was lost in.
+            path.law.on_certain(Some(true));
             self.readmit(now, index);
         }
     }
@@ -177,6 +181,7 @@ impl Session {
             path.reason = Reason::Borrowed("lost some packets in a row");
             path.bursts.on_mistake(now);
             path.outages.on_outage(now);
+            path.law.on_certain(None);
             self.readmit(now, index);
         }
     }

@@ -226,6 +226,10 @@ impl Session {
         if !path.ledger.has_outstanding() {
             self.path_timer = None;
         }
+        if eliciting && self.observer.foresees() {
+            let foreseen = path.foresee(now, size);
+            self.observer.on_foreseen(now, &foreseen);
+        }
         path.on_sent(now, sent, app_limited);
         let in_flight = path.ledger.in_flight();
         self.observer.on(

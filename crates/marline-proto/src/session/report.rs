@@ -98,6 +98,7 @@ impl Session {
             queueing: path.one_way.queueing(),
             spacing: path.one_way.spacing(),
             loss: path.loss.fraction(),
+            law: path.calibration(),
             cwnd: path.controller.window(),
             in_flight: path.in_flight(),
             queued: self.queued_on(path.id),

@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant, Rate};
 
+use crate::law::Calibration;
 use crate::path::PathState;
 use crate::sched::{Choice, Outlook};
 use crate::wire::{FlowId, FlowKind, PathId};
@@ -120,6 +121,8 @@ pub struct PathStats {
     pub spacing: Option<Duration>,
     /// Fraction of packets lost lately, 0..=1.
     pub loss: f64,
+    /// How often the path's law of arrivals came true ([`law`](crate::law)).
+    pub law: Calibration,
     /// Congestion window (bytes).
     pub cwnd: u64,
     /// Bytes sent and neither acknowledged nor lost.

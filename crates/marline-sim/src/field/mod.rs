@@ -34,6 +34,7 @@ pub use load::{Facts, FieldLoad};
 pub use measured::{Measure, Measured};
 pub use network::{Grain, Network, RoundTrip, SLOT};
 pub use place::{FieldLink, Length, Move, Place, Way};
+pub use places::FOLDER;
 pub use profile::{Profile, Step};
 pub use recorded::{RecordedSet, Recording, recording, sets};
 pub use report::{Report, Row, VERSION};

@@ -19,7 +19,8 @@ const DRAWN: usize = 12;
 /// Places of a set in a quick bench.
 const SOME: usize = 4;
 /// The folder of scenario files.
-const FOLDER: &str = "field";
+/// The experiments of links that misbehave.
+pub const FOLDER: &str = "field";
 
 /// The places, set by set, and what is missing, in words.
 ///

@@ -134,6 +134,8 @@ catalogue! {
         "Datagrams declared lost, out of those sent in the direction of the first workload."
     Spurious "spurious" "losses that were none" Path Fraction "" less
         "Datagrams declared lost that arrived after all, out of those declared lost."
+    LawLate "law_late" "arrivals in the last tenth of their law" Path Fraction "" less
+        "Datagrams that arrived in the last tenth of the time that the path's law gave them, out of some 40 a second that are followed up: a tenth if the law is right."
     Window "window_kb" "congestion window" Path Series "kB" less
         "Congestion window of the side that sends the first workload."
     InFlight "in_flight_kb" "bytes in flight" Path Series "kB" less

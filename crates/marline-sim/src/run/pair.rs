@@ -5,6 +5,7 @@ use std::fmt;
 
 use marline_base::{Duration, Instant, Rng};
 use marline_proto::Session;
+use marline_proto::law::Calibration;
 use marline_proto::stats::{FlowCounters, PathStats};
 use marline_proto::wire::{FlowId, PathId};
 
@@ -56,6 +57,8 @@ pub(super) struct PathCount {
     pub(super) sent: u64,
     pub(super) lost: u64,
     pub(super) spurious: u64,
+    /// What came of the path's law.
+    pub(super) law: Calibration,
     /// Bytes that arrived at the other end, and at this one.
     pub(super) there: u64,
     pub(super) back: u64,
@@ -209,6 +212,7 @@ impl PathWatch {
             self.last.sent = here.counters.sent_packets;
             self.last.lost = here.counters.lost_packets;
             self.last.spurious = here.counters.spurious_losses;
+            self.last.law = here.law;
             self.last.back = here.counters.received_bytes;
         }
         if let Some(there) = sessions[from.other() as usize].path(id) {

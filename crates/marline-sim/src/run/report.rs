@@ -213,6 +213,10 @@ fn report_path(path: PathWatch, from: Instant, end: Instant, step: Duration, run
     // A loss of the warm-up may turn out spurious after it.
     let spurious = (last.spurious - before.spurious).min(lost);
     meter.fraction(Measure::Spurious, spurious, lost);
+    let tenths = last.law.deciles.iter().zip(before.law.deciles);
+    let tenths: Vec<u64> = tenths.map(|(now, then)| now.saturating_sub(then)).collect();
+    let late = tenths.last().copied().unwrap_or(0);
+    meter.fraction(Measure::LawLate, late, tenths.iter().sum());
     meter.report(end, None, run);
     for (line, measure) in [
         (path.throughput, Measure::Throughput),

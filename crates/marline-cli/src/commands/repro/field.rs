@@ -18,7 +18,7 @@ pub(super) const TITLE: &str = "Links that nobody chose: recorded, drawn and mis
 pub(super) const SETS: [&str; 4] = ["wifi-cell", "leo-cell", "drawn", "misbehaving"];
 
 /// The seed of `--fixed`: any would do, as long as it stays.
-const FIXED: u64 = 46;
+pub(super) const FIXED: u64 = 46;
 /// Share of the cells that may be broken. 2 % was the aim: a cell at the very edge of the promise
 /// is found beyond it in one run of twenty, and few cells lie there. What is missed is a live
 /// stream whose link fades while bytes stand in it: they arrive at a tenth of the rate, which is
@@ -110,7 +110,7 @@ pub(super) fn only_here(args: &Args) -> Result<(), CliError> {
 }
 
 /// A seed that nobody chose: of the clock's smallest parts.
-fn fresh() -> u64 {
+pub(super) fn fresh() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let nanos = now.map_or(0, |time| time.as_nanos() as u64);
     // The last digits of clocks are often zeros.

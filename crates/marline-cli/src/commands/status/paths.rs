@@ -143,6 +143,18 @@ fn details(path: &PathStatus) -> String {
             promises(&forecast.calibration)
         );
     }
+    if let Some(law) = &path.law
+        && let Some(late) = law.deciles.last()
+    {
+        text += &format!(
+            "; of {} packets followed {} % came in the last tenth of the time that the path's law gave them, \
+             and {} were lost of {:.1} expected",
+            law.packets,
+            percent(*late),
+            law.lost,
+            law.expected_lost
+        );
+    }
     text
 }
 

@@ -1,0 +1,160 @@
+//! Is the path dark, or is all that is in flight only late?
+//!
+//! Two hypotheses explain a silence. *It is alive*: the first packet that should be known of is late
+//! by as much as the law says is possible, or it was lost, and with it those that are overdue, too.
+//! *It is dark*: then silence is certain. Before the silence, the odds of the second are how often
+//! the path went dark before, times how long it was not heard of; by Bayes' rule the silence
+//! multiplies them by one over the probability that an alive path is so silent:
+//!
+//! ```text
+//! odds(dark) = rate · unheard / (late + (1 − late) · lost)
+//! ```
+//!
+//! What a path did before counts, and fades: a path that was dark twice in a minute is doubted at
+//! once, one that never was is given the time that its own lateness suggests.
+
+use marline_base::{Duration, Instant};
+
+/// Outages, and the time without one (s), that every path begins with: one in two minutes, as on a
+/// train (handovers excepted), by the word of one outage.
+const PRIOR: (f64, f64) = (1.0, 120.0);
+/// How long outages and the time between them count (s).
+const LASTING: f64 = 120.0;
+/// Of outages so many took what was in flight, and so many only held it, before any was seen.
+const HELD: (f64, f64) = (1.0, 1.0);
+/// An outage lasts as long again as it has, and at first so long (s): a handover's.
+const SHORTEST: f64 = 0.2;
+/// No silence is less likely than this while the path is alive: models are wrong.
+const LEAST: f64 = 1e-9;
+/// Time without news counts as time without an outage up to this (s): of an idle path nothing is
+/// known.
+const IDLE: f64 = 1.0;
+
+/// How likely the path is dark, and since when.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Silence {
+    /// Probability that it is dark, 0..=1.
+    pub dark: f64,
+    /// Time since the first packet left of which something should be known (s).
+    pub unheard: f64,
+}
+
+/// See the [module](self).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Hazard {
+    outages: f64,
+    alive: f64,
+    /// Outages after which what was in flight arrived, and such after which it had not.
+    held: f64,
+    took: f64,
+    heard: Instant,
+}
+
+impl Hazard {
+    /// Something was acknowledged.
+    pub(super) fn on_heard(&mut self, now: Instant) {
+        let elapsed = now.since(self.heard).as_nanos() as f64 / 1e9;
+        self.heard = now;
+        let keeps = 1.0 / (1.0 + elapsed / LASTING);
+        for count in [
+            &mut self.outages,
+            &mut self.alive,
+            &mut self.held,
+            &mut self.took,
+        ] {
+            *count *= keeps;
+        }
+        self.alive += elapsed.min(IDLE);
+    }
+
+    /// An outage is over; `held`: what was in flight arrived after all.
+    pub(super) fn on_outage(&mut self, held: bool) {
+        self.outages += 1.0;
+        match held {
+            true => self.held += 1.0,
+            false => self.took += 1.0,
+        }
+    }
+
+    /// Outages a second.
+    pub(super) fn rate(&self) -> f64 {
+        (PRIOR.0 + self.outages) / (PRIOR.1 + self.alive)
+    }
+
+    /// Share of outages that only hold what is in flight.
+    pub(super) fn holds(&self) -> f64 {
+        let held = HELD.1 + self.held;
+        held / (held + HELD.0 + self.took)
+    }
+
+    /// Nothing was heard of packets since the first of them left `unheard` ago; of an alive path it
+    /// is that late with probability `late`, and loses all that are overdue with `lost`.
+    pub(super) fn silence(&self, unheard: Duration, late: f64, lost: f64) -> Silence {
+        let unheard = unheard.as_nanos() as f64 / 1e9;
+        let alive = (late + (1.0 - late) * lost).max(LEAST);
+        let odds = self.rate() * unheard / alive;
+        Silence {
+            dark: odds / (1.0 + odds),
+            unheard,
+        }
+    }
+}
+
+impl Silence {
+    /// How much longer (s) an outage lasts with probability `p` at most: what has lasted long will
+    /// last long (a Lomax law of scale `unheard` and second order).
+    pub(super) fn remains(&self, p: f64) -> f64 {
+        self.unheard.max(SHORTEST) * (1.0 / libm::sqrt(1.0 - p) - 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dark(hazard: &Hazard, late: f64, lost: f64) -> f64 {
+        hazard.silence(Duration::from_millis(120), late, lost).dark
+    }
+
+    #[test]
+    fn a_silence_is_an_outage_when_nothing_else_explains_it() {
+        let hazard = Hazard::default();
+        assert_eq!(hazard.rate(), 1.0 / 120.0);
+        // Odds of 1/120 · 0.12 = 1/1000 against each explanation.
+        assert!((dark(&hazard, 1.0, 0.0) - 1.0 / 1001.0).abs() < 1e-12);
+        assert!((dark(&hazard, 0.001, 0.0) - 0.5).abs() < 1e-12);
+        // Not late, but lost by one in a hundred: 1/10 to 1.
+        assert!((dark(&hazard, 0.0, 0.01) - 1.0 / 11.0).abs() < 1e-12);
+        assert!(dark(&hazard, 0.0, 0.0) > 0.999_99);
+    }
+
+    #[test]
+    fn what_was_dark_before_is_doubted_sooner_until_that_is_long_ago() {
+        let mut hazard = Hazard::default();
+        let before = dark(&hazard, 0.01, 0.0);
+        for s in 1..=20 {
+            hazard.on_heard(Instant::from_millis(1_000 * s));
+            if s % 5 == 0 {
+                hazard.on_outage(s % 10 == 0);
+            }
+        }
+        let after = dark(&hazard, 0.01, 0.0);
+        assert!(after > 2.5 * before, "{before} {after}");
+        assert!((hazard.holds() - 0.5).abs() < 0.05);
+        for s in 21..=620 {
+            hazard.on_heard(Instant::from_millis(1_000 * s));
+        }
+        assert!(dark(&hazard, 0.01, 0.0) < before);
+    }
+
+    #[test]
+    fn an_outage_lasts_as_long_again_as_it_has() {
+        let silence = Silence {
+            dark: 1.0,
+            unheard: 3.0,
+        };
+        assert_eq!(silence.remains(0.0), 0.0);
+        assert!((silence.remains(0.75) - 3.0).abs() < 1e-12);
+        assert!((Silence::default().remains(0.75) - SHORTEST).abs() < 1e-12);
+    }
+}
