@@ -61,7 +61,7 @@ impl Link {
     /// Time passes, and what arrived 20 ms ago is acknowledged; `loses`: what acknowledgements pass
     /// over by 128 ms is lost.
     fn step(&mut self, heard: bool, loses: bool) {
-        self.now = self.now + Duration::from_micros(GAP);
+        self.now += Duration::from_micros(GAP);
         if !heard {
             return;
         }
