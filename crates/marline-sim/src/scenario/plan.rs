@@ -10,6 +10,7 @@ use marline_proto::wire::FlowKind;
 use crate::engine::End;
 use crate::model::Model;
 use crate::model::{hop, sos};
+use crate::workload::Workload;
 
 /// A checked experiment with every axis set: what one run needs besides its scheduler and seed.
 #[derive(Clone, Debug)]
@@ -50,6 +51,20 @@ pub struct Scenario {
     pub expectations: Vec<Expectation>,
     /// Who else listens to its sessions.
     pub watch: Watch,
+}
+
+impl Scenario {
+    /// Do sessions run in it, not one of the models without a protocol?
+    pub fn has_sessions(&self) -> bool {
+        let Self {
+            blocks,
+            objects,
+            pages,
+            model,
+            ..
+        } = self;
+        blocks.is_none() && objects.is_none() && pages.is_none() && model.is_none()
+    }
 }
 
 /// A session of a run.
@@ -281,6 +296,45 @@ pub enum Load {
         /// From the sender to its end of the tunnel, and back.
         beyond: Duration,
     },
+    /// What an application from outside of this crate sends.
+    Outside(Outside),
+}
+
+type Maker = dyn Fn(&WorkloadPlan) -> Box<dyn Workload> + Send + Sync;
+
+/// Makes an application that does not come with this crate, one for each run.
+#[derive(Clone)]
+pub struct Outside {
+    name: Arc<str>,
+    make: Arc<Maker>,
+}
+
+impl Outside {
+    /// `name` stands for the application in descriptions and digests; `make` is called once a run.
+    pub fn new(
+        name: &str,
+        make: impl Fn(&WorkloadPlan) -> Box<dyn Workload> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            make: Arc::new(make),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn make(&self, plan: &WorkloadPlan) -> Box<dyn Workload> {
+        (self.make)(plan)
+    }
+}
+
+impl fmt::Debug for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Outside").field(&self.name).finish()
+    }
 }
 
 /// An object of a web page.

@@ -6,7 +6,8 @@
 //! parameters, and a line in `build`. It sends units through a [`Pipe`], which stamps them with
 //! their time of writing, copes with full buffers and says when they are delivered; it records what
 //! it learns by the [`Meter`](crate::measure::Meter) of its context, under a name of the
-//! [`catalogue`](crate::measure::catalogue): a new one is a line there.
+//! [`catalogue`](crate::measure::catalogue): a new one is a line there. One that stays outside of
+//! this crate is [handed in](Load::Outside).
 //!
 //! ```text
 //! start ─▶ Pipe::open ─▶ Pipe::write(unit) ┄┄ session, links, session ┄┄▶ Pipe::read ─▶ Meter
@@ -133,5 +134,6 @@ pub(crate) fn build(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, String> {
             bytes,
             beyond,
         } => Box::new(tcp::Tcp::new(plan, congestion, *bytes, *beyond)?),
+        Load::Outside(outside) => outside.make(plan),
     })
 }
