@@ -222,9 +222,7 @@ def add_scheduler(
 @overload
 def block_repairs(block: Buffer, symbol: int, count: int, *, first: int = 0) -> bytes: ...
 @overload
-def block_repairs(
-    block: Buffer, symbol: int, count: int, *, first: int = 0, out: Out
-) -> Out: ...
+def block_repairs(block: Buffer, symbol: int, count: int, *, first: int = 0, out: Out) -> Out: ...
 @overload
 def block_recover(
     length: int, symbol: int, *, sources: Mapping[int, Buffer], repairs: Mapping[int, Buffer]

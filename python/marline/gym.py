@@ -39,7 +39,7 @@ _SCALE = np.array([1, 1, 1, 1, 1, 1e-6, 1, 1e-3, 1e-3], dtype=np.float64)
 SEND, COPY, REPAIR, WAIT = range(4)
 
 
-class SchedulerEnv(gymnasium.Env[np.ndarray, int]):
+class SchedulerEnv(gymnasium.Env[np.ndarray, np.int64]):
     """Schedules the flow of a workload of the kind `constant`.
 
     Observation: for each path :data:`PATH_FEATURES`, then what is unsent (kB) and the length of the
@@ -85,7 +85,7 @@ class SchedulerEnv(gymnasium.Env[np.ndarray, int]):
         _, info, _ = self._look()
         return self._last, info
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int | np.int64) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Makes a decision; the observation of the next one."""
         if self._stepper is None:
             raise RuntimeError("call reset() before step()")

@@ -101,8 +101,14 @@ def against(
         places = [_number(name) for name in names]
         at = [n if p is None else p for n, p in enumerate(places)]
         mean = [table["mean"][n] for n in rows]
-        low = [m - (table["low"][n] if table["low"][n] is not None else m) for n, m in zip(rows, mean, strict=True)]
-        high = [(table["high"][n] if table["high"][n] is not None else m) - m for n, m in zip(rows, mean, strict=True)]
+        low = [
+            m - (table["low"][n] if table["low"][n] is not None else m)
+            for n, m in zip(rows, mean, strict=True)
+        ]
+        high = [
+            (table["high"][n] if table["high"][n] is not None else m) - m
+            for n, m in zip(rows, mean, strict=True)
+        ]
         marker = MARKERS[number % len(MARKERS)]
         axes.errorbar(
             at, mean, yerr=[low, high], label=scheduler, marker=marker, capsize=2, **_look(number)
@@ -143,8 +149,8 @@ def distribution(
     tail: bool = False,
     axes: Axes | None = None,
 ) -> Axes:
-    """The distribution function of a measure, such as `live.in_order_delay`: a line a scheduler, the
-    mean of the seeds' quantiles. With `tail` what exceeds a value, on a logarithmic axis."""
+    """The distribution function of a measure, such as `live.in_order_delay`: a line a scheduler,
+    the mean of the seeds' quantiles. With `tail` what exceeds a value, on a logarithmic axis."""
     axes = _axes(axes)
     table = results.distributions().to_dict()
     unit = ""

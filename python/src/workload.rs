@@ -18,6 +18,10 @@ use pyo3::types::{PyMapping, PyString};
 use crate::lend::Lent;
 use crate::running;
 
+/// Shortest time that an application can wait: what rounding leaves of a time in floating point
+/// must not keep it at one moment for ever.
+const LEAST_WAIT: Duration = Duration::from_micros(1);
+
 /// A unit that arrived, or that is known not to arrive.
 #[pyclass(module = "marline", frozen, get_all)]
 #[derive(Clone, Debug)]
@@ -95,13 +99,14 @@ impl Context {
         self.write_to(true, size, tag)
     }
 
-    /// Has `wake` called after this time (seconds). The earliest time asked for counts.
+    /// Has `wake` called after this time (seconds), at least a microsecond, so that time goes on.
+    /// The earliest time asked for counts.
     fn wake_after(&mut self, seconds: f64) -> PyResult<()> {
         let after = Duration::try_from_secs_f64(seconds);
         let after =
             after.map_err(|error| PyValueError::new_err(format!("{seconds} s: {error}")))?;
         let cx = self.cx()?;
-        cx.wake_at(cx.now() + after);
+        cx.wake_at(cx.now() + after.max(LEAST_WAIT));
         Ok(())
     }
 

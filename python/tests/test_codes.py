@@ -32,7 +32,9 @@ def test_results_are_written_where_they_are_wanted() -> None:
     assert codes.block_repairs(block, 200, 4, first=3, out=out) is out
     assert out.tobytes() == codes.block_repairs(block.tobytes(), 200, 4, first=3)
     back = bytearray(800)
-    found = codes.block_recover(800, 200, sources={}, repairs={3 + i: out[i] for i in range(4)}, out=back)
+    found = codes.block_recover(
+        800, 200, sources={}, repairs={3 + i: out[i] for i in range(4)}, out=back
+    )
     assert found is back
     assert back == block.tobytes()
     with pytest.raises(ValueError, match="799 bytes"):

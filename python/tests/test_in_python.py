@@ -55,12 +55,16 @@ def test_a_scheduler_may_copy_and_hears_what_became_of_it() -> None:
                 if len(step.paths) == 2:
                     step.copy(1, symbol)
 
-        def on_feedback(self, now: float, symbol: marline.Symbol, path: int, outcome: str, sent: float) -> None:
+        def on_feedback(
+            self, now: float, symbol: marline.Symbol, path: int, outcome: str, sent: float
+        ) -> None:
             assert now >= sent and symbol.len > 0 and path in (0, 1)
             heard.append(outcome)
 
     marline.add_scheduler("twice", Twice)
-    scenario = marline.Scenario({**ONE_CELL, "workloads": [{"kind": "constant", "name": "live", "rate": "2mbit"}]})
+    scenario = marline.Scenario(
+        {**ONE_CELL, "workloads": [{"kind": "constant", "name": "live", "rate": "2mbit"}]}
+    )
     values = marline.run(scenario, schedulers="twice").runs()[0]["values"]
     assert values["live.redundancy"] > 0.9
     assert {"sent", "acked"} <= set(heard)
@@ -139,7 +143,11 @@ class AskAndAnswer:
 
 
 def test_an_application_asks_and_answers() -> None:
-    scenario = {**ONE_CELL, "schedulers": ["edpf"], "links": {"a": {"rate": "20mbit", "delay": "10ms"}}}
+    scenario = {
+        **ONE_CELL,
+        "schedulers": ["edpf"],
+        "links": {"a": {"rate": "20mbit", "delay": "10ms"}},
+    }
     AskAndAnswer.answers = 0
     results = marline.run(scenario, workloads={"live": AskAndAnswer})
     values = results.runs()[0]["values"]
@@ -161,7 +169,9 @@ def test_random_numbers_are_the_seeds() -> None:
 
     def draws(seeds: list[int]) -> list[float]:
         Draws.drawn = []
-        marline.run({**ONE_CELL, "schedulers": ["edpf"]}, seeds=seeds, threads=1, workloads={"live": Draws})
+        marline.run(
+            {**ONE_CELL, "schedulers": ["edpf"]}, seeds=seeds, threads=1, workloads={"live": Draws}
+        )
         return Draws.drawn
 
     assert draws([1, 2]) == draws([1, 2])

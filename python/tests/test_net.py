@@ -31,7 +31,10 @@ async def echo_flow(flow: marline.Stream | marline.Packets) -> None:
             await flow.send(message)
 
 
-PATHS = [{"address": "127.0.0.2", "name": "wifi"}, {"address": "127.0.0.3", "name": "lte", "cost": 1}]
+PATHS = [
+    {"address": "127.0.0.2", "name": "wifi"},
+    {"address": "127.0.0.3", "name": "lte", "cost": 1},
+]
 
 
 def test_streams_and_messages_come_back() -> None:
@@ -51,7 +54,9 @@ def test_streams_and_messages_come_back() -> None:
                 packets = session.open_packets(lifetime=1.0, ordered=True, scheduler="redundant")
                 for n in range(20):
                     await packets.send(bytearray([n]) * 100)
-                assert [await packets.receive() for _ in range(20)] == [bytes([n]) * 100 for n in range(20)]
+                assert [await packets.receive() for _ in range(20)] == [
+                    bytes([n]) * 100 for n in range(20)
+                ]
                 assert set(session.paths) <= {"wifi", "lte"} and session.paths
             echoes.cancel()
 
@@ -63,7 +68,9 @@ def test_a_stranger_is_refused() -> None:
         ours, theirs = marline.Identity.generate(), marline.Identity.generate()
         async with marline.serve(["127.0.0.1:0"], theirs, []) as server:
             with pytest.raises(ConnectionError):
-                async with marline.connect(server.connection_string, ours, ["127.0.0.1"], timeout=20):
+                async with marline.connect(
+                    server.connection_string, ours, ["127.0.0.1"], timeout=20
+                ):
                     pass
 
     asyncio.run(asyncio.wait_for(talk(), 60))

@@ -89,10 +89,18 @@ def test_values_are_those_of_the_runs(small: marline.Scenario) -> None:
     assert len(wide) == 12
     assert wide.column("live.goodput_mbps") == [run["values"]["live.goodput_mbps"] for run in runs]
     series = results.series().to_dict()
-    first = [v for v, seed, m, s, c in zip(
-        series["value"], series["seed"], series["measure"], series["scheduler"],
-        series["links.b.delay"], strict=True,
-    ) if (seed, m, s, c) == (1, "live.goodput_mbps", "min-rtt", "10ms")]
+    first = [
+        v
+        for v, seed, m, s, c in zip(
+            series["value"],
+            series["seed"],
+            series["measure"],
+            series["scheduler"],
+            series["links.b.delay"],
+            strict=True,
+        )
+        if (seed, m, s, c) == (1, "live.goodput_mbps", "min-rtt", "10ms")
+    ]
     assert first == runs[0]["series"]["live.goodput_mbps"]["values"]
     quantiles = results.distributions().to_dict()
     rows = sum(len(d["quantiles"]) for run in runs for d in run["distributions"].values())
@@ -104,8 +112,14 @@ def test_the_libraries_see_the_same_numbers(small: marline.Scenario) -> None:
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")
     results = marline.run(small)
-    for table in [results.values(), results.values(wide=True), results.fractions(),
-                  results.distributions(), results.series(), results.summary()]:
+    for table in [
+        results.values(),
+        results.values(wide=True),
+        results.fractions(),
+        results.distributions(),
+        results.series(),
+        results.summary(),
+    ]:
         wanted = table.to_dict()
         arrow = table.to_pyarrow()
         assert isinstance(arrow, pyarrow.Table)
@@ -142,7 +156,9 @@ def test_nothing_is_imported_unasked() -> None:
         heavy = {"numpy", "pandas", "polars", "pyarrow", "matplotlib", "gymnasium", "ray", "dask"}
         print(sorted(heavy & set(sys.modules)))
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -173,7 +189,7 @@ def test_other_threads_run_meanwhile() -> None:
 
     threading.Timer(0.2, other).start()
     with pytest.raises(InterruptedError):
-        # The first call of `watch` comes at once, the next when a run is over: of two, one is short.
+        # `watch` is called at once, and whenever a run is over.
         marline.run({**LONG, "duration": "2s", "seeds": 200}, threads=1, progress=watch)
 
 
@@ -186,7 +202,9 @@ def test_an_interrupt_ends_a_long_run() -> None:
         except KeyboardInterrupt:
             print("interrupted", flush=True)
     """
-    child = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)], stdout=subprocess.PIPE, text=True
+    )
     assert child.stdout is not None
     assert child.stdout.readline() == "begun\n"
     time.sleep(0.5)
@@ -213,7 +231,9 @@ def test_json_is_that_of_the_program(small: marline.Scenario, tmp_path: Path) ->
         pytest.skip("MARLINE names no program to compare with")
     file = tmp_path / "small.toml"
     file.write_text(scenario_text())
-    done = subprocess.run([program, "sim", "run", str(file), "--json"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [program, "sim", "run", str(file), "--json"], capture_output=True, text=True, check=True
+    )
     assert json.loads(done.stdout)["runs"] == marline.run(file).runs()
 
 
@@ -233,7 +253,9 @@ def scenario_text() -> str:
 
 def test_repro_is_a_table_of_verdicts() -> None:
     seen: list[int] = []
-    verdicts, results = marline.repro("sos", "one-point", seeds=1, progress=lambda n, _: seen.append(n))
+    verdicts, results = marline.repro(
+        "sos", "one-point", seeds=1, progress=lambda n, _: seen.append(n)
+    )
     table = verdicts.to_dict()
     assert set(table["outcome"]) <= {"holds", "missed", "unbounded"}
     assert all(n == 1 for n in table["seeds"])

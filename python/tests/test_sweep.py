@@ -78,7 +78,11 @@ def test_engines_and_interruptions_change_no_byte(plan: marline.Plan, tmp_path: 
     assert again == results == marline.sweep(plan)
     assert digests(whole) == digests(odd)
     assert set(digests(whole)) == {
-        "runs.jsonl", "results.parquet", "fractions.parquet", "distributions.parquet", "series.parquet"
+        "runs.jsonl",
+        "results.parquet",
+        "fractions.parquet",
+        "distributions.parquet",
+        "series.parquet",
     }
     # Those of `run`, too.
     assert results.runs() == marline.run(SMALL).runs()
@@ -95,7 +99,10 @@ def test_what_fails_too_often_is_said_and_the_rest_is_kept(
             self.failures = 9 if self.waiting[-1].task.number == 1 else 0
             return super().wait()
 
-        random = property(lambda self: type("", (), {"shuffle": staticmethod(lambda _: None)}), lambda self, _: None)
+        random = property(
+            lambda self: type("", (), {"shuffle": staticmethod(lambda _: None)}),
+            lambda self, _: None,
+        )
 
     with pytest.raises(marline.SweepError):
         marline.sweep(plan, Fussy(plan.to_json(), 0), out=tmp_path, chunk=5, retries=1)
@@ -140,7 +147,17 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     plan = marline.Plan(scenario)
     file, out = tmp_path / "plan.json", tmp_path / "out"
     file.write_text(plan.to_json())
-    command = [sys.executable, "-m", "marline", "sweep", str(file), "--out", str(out), "--workers", "2"]
+    command = [
+        sys.executable,
+        "-m",
+        "marline",
+        "sweep",
+        str(file),
+        "--out",
+        str(out),
+        "--workers",
+        "2",
+    ]
     child = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     while not list(out.glob("parts/*.jsonl")) and child.poll() is None:
         time.sleep(0.01)
@@ -217,7 +234,9 @@ def test_progress_says_how_long_it_takes(plan: marline.Plan) -> None:
     assert str(marline.Progress(10, 200, 600.0)) == "10 of 200 runs, 10 min left"
 
 
-def test_workers_know_schedulers_of_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_know_schedulers_of_a_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "of_mine.py").write_text(
         textwrap.dedent(
             """
@@ -335,7 +354,9 @@ def test_the_program_writes_plans_and_takes_results_back(tmp_path: Path) -> None
     vary = ["--vary", "links.b.delay=10ms,30ms", "--seeds", "3", "--scheduler", "edpf,min-rtt"]
 
     def sim(*words: str) -> str:
-        done = subprocess.run([program, "sim", "sweep", *words], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [program, "sim", "sweep", *words], capture_output=True, text=True, check=True
+        )
         return done.stdout + done.stderr
 
     assert "12 runs are planned" in sim(str(scenario), *vary, "--plan", str(plan))

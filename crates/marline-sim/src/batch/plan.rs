@@ -149,13 +149,8 @@ impl Plan {
             runs: Vec::new(),
         };
         let program = plan.program();
-        let planned = |job: Job<'_>| PlannedRun {
-            key: digest(&job, &program),
-            cell: job.cell.clone(),
-            scheduler: job.scheduler.to_owned(),
-            seed: job.seed,
-        };
-        plan.runs = batch.jobs().into_iter().map(planned).collect();
+        let jobs = batch.jobs();
+        plan.runs = jobs.iter().map(|job| planned(job, &program)).collect();
         Ok(plan)
     }
 
@@ -207,7 +202,7 @@ impl Plan {
         let batch = batch(&self.file, cells);
         batch.check().map_err(PlanError::Run)?;
         let (jobs, program) = (batch.jobs(), self.program());
-        let differs = |(job, run): (&Job<'_>, &PlannedRun)| digest(job, &program) != run.key;
+        let differs = |(job, run): (&Job<'_>, &PlannedRun)| planned(job, &program) != *run;
         let changed = jobs.iter().zip(&self.runs).position(differs);
         if changed.is_some() || jobs.len() != self.runs.len() {
             let first = changed.unwrap_or(jobs.len().min(self.runs.len()));
@@ -247,6 +242,16 @@ impl Opened<'_> {
         }
         check(&scenario, &run.scheduler).map_err(PlanError::Run)?;
         Ok((run, scenario))
+    }
+}
+
+/// A job as it stands in a plan.
+fn planned(job: &Job<'_>, program: &str) -> PlannedRun {
+    PlannedRun {
+        key: digest(job, program),
+        cell: job.cell.clone(),
+        scheduler: job.scheduler.to_owned(),
+        seed: job.seed,
     }
 }
 
