@@ -7,6 +7,7 @@ two, ROUNDS times (3) in turn, because the machine may have other work. The engi
 what its start takes is printed beside. Ends with 1 if it takes more than 1.15 times as long.
 """
 
+import os
 import statistics
 import sys
 import time
@@ -33,6 +34,8 @@ def sweep_of(runs: int) -> marline.Plan:
 def started(engine: str) -> tuple[Any, dict[str, Any]]:
     """What ends the engine, and the options that sweeps have by it."""
     if engine == "ray":
+        # By default workers have the niceness 15: what else the machine does would slow them alone.
+        os.environ.setdefault("RAY_worker_niceness", "0")
         import ray
 
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)

@@ -2,7 +2,7 @@
 
     python bench/repro.py [RUNS_OF_EACH] [CORES …]
 
-Of each experiment that has bounds, RUNS_OF_EACH (3) runs are made, spread evenly over its cells,
+Of each experiment but the examples, RUNS_OF_EACH (3) runs are made, spread evenly over its cells,
 schedulers and seeds, and their CPU time is taken for that of all its runs. From the sum and the
 longest run follows how long a number of cores takes, if all are busy to the end: docs/SCALE.md.
 """

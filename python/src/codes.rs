@@ -249,7 +249,7 @@ impl StreamDecoder {
     }
 
     /// (first missing, end, missing, rank): numbers of the first symbol that is not known and of
-    /// the one after the newest that was heard of, how many lack, and how many independent
+    /// the one after the newest that is known of, how many are missing, and how many independent
     /// equations about them are held.
     #[getter]
     fn status(&self) -> (u64, u64, usize, usize) {

@@ -70,7 +70,7 @@ impl Identity {
         saved.map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
-    /// The public half, which the other end is told.
+    /// The public half, which the other end is given.
     #[getter]
     fn public_key(&self) -> String {
         self.0.public_key().to_string()

@@ -127,7 +127,7 @@ impl Plan {
     }
 
     /// Results from lines that `make` answered, in any order and number: each run counts once, and
-    /// all stand in the order of the plan. Also the numbers of the runs that lack. Lines of other
+    /// all stand in the order of the plan. Also the numbers of the runs that are missing. Lines of other
     /// plans, and lines that were cut, are left out.
     fn gather(&self, py: Python<'_>, lines: &Bound<'_, PyAny>) -> PyResult<(Results, Vec<usize>)> {
         let wanted: BTreeMap<&str, usize> = (self.0.runs.iter().enumerate())
@@ -146,11 +146,11 @@ impl Plan {
                 }
             });
         }
-        let lacking = found.iter().enumerate();
-        let lacking = lacking
+        let missing = found.iter().enumerate();
+        let missing = missing
             .filter(|(_, run)| run.is_none())
             .map(|(number, _)| number);
-        let lacking = lacking.collect();
+        let missing = missing.collect();
         let runs = found.into_iter().flatten().collect();
         let results = Plain {
             format: FORMAT,
@@ -159,7 +159,7 @@ impl Plan {
             version: self.0.version.clone(),
             runs,
         };
-        Ok((Results(Arc::new(results)), lacking))
+        Ok((Results(Arc::new(results)), missing))
     }
 
     /// The lines of results of all of its runs, as `make` writes them, in the order of the plan.

@@ -1,4 +1,4 @@
-//! Runs in threads, while Python stays alive: signals are heard, progress is reported.
+//! Runs in threads, while Python stays alive: signals are handled, progress is reported.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

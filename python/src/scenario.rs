@@ -93,9 +93,10 @@ impl Scenario {
 
     /// The scenario of its first cell.
     pub fn first(&self) -> PyResult<Checked> {
-        let cells = self.batch()?.cells.into_iter();
-        let first = cells.map(|(_, scenario)| scenario).next();
-        first.ok_or_else(|| PyValueError::new_err("the scenario has no cell"))
+        let document = self.document()?;
+        let cell = document.cells().into_iter().next().unwrap_or_default();
+        let read = |file: &str| self.read(file);
+        document.scenario(&cell, &read).map_err(ScenarioError::of)
     }
 
     /// All of its runs as a plan.
@@ -108,10 +109,9 @@ impl Scenario {
     fn with(&self, alteration: Alteration) -> PyResult<Self> {
         let mut other = self.clone();
         other.alterations.push(alteration);
-        // What is wrong is said where it was written.
-        let document = other.document()?;
-        let read = |file: &str| other.read(file);
-        document.scenarios(&read).map_err(ScenarioError::of)?;
+        // What is wrong is said where it was written; of the other cells when they are run, since
+        // there may be thousands.
+        other.first()?;
         Ok(other)
     }
 

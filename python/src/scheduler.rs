@@ -217,7 +217,7 @@ impl Plan {
 struct InPython {
     object: Py<PyAny>,
     step: Py<Plan>,
-    hears: bool,
+    takes_feedback: bool,
     awaits_room: bool,
     codes: bool,
 }
@@ -251,7 +251,7 @@ fn make(choice: &Choice) -> Box<dyn Scheduler> {
         };
         Ok(InPython {
             step: Py::new(py, Plan(Lent::none()))?,
-            hears: object.hasattr("on_feedback")?,
+            takes_feedback: object.hasattr("on_feedback")?,
             awaits_room: flag("awaits_room")?,
             codes: flag("codes")?,
             object: object.unbind(),
@@ -291,7 +291,7 @@ impl Scheduler for InPython {
     }
 
     fn on_feedback(&mut self, now: Instant, feedback: &Feedback) {
-        if !self.hears || running::current().is_none_or(|control| control.is_stopped()) {
+        if !self.takes_feedback || running::current().is_none_or(|control| control.is_stopped()) {
             return;
         }
         let outcome = match feedback.outcome {

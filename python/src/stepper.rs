@@ -360,7 +360,7 @@ impl Stepper {
                 seed,
             };
             let run = running::one(&job, &shared);
-            // The channel closes, so that whoever waits for a question learns of the end.
+            // The channel closes, so that who waits for a question sees the end.
             ENDS.set(None);
             run
         });
@@ -449,7 +449,7 @@ impl Stepper {
         else {
             return Ok(());
         };
-        // Whoever waits for an answer goes on without one.
+        // A run that waits for an answer goes on without one.
         drop((answer, question));
         self.run = py.detach(|| thread.join()).ok().flatten();
         match control.take_error() {
@@ -463,7 +463,7 @@ impl Drop for Stepper {
     fn drop(&mut self) {
         if let Some(under_way) = self.under_way.take() {
             under_way.control.stop();
-            // The thread ends by itself: nobody answers, and it is told to stop.
+            // The thread ends by itself: nobody answers, and its flag says stop.
         }
     }
 }

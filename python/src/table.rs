@@ -51,7 +51,7 @@ impl Columns {
     /// The table of these columns, which are of one length.
     pub fn table(self) -> PyResult<Table> {
         let fields = self.0.iter().map(|(name, column)| {
-            // Text may lack where a run has no such axis; counts never do.
+            // Text is null where a run has no such axis; counts never do.
             let nullable = matches!(column.data_type(), DataType::Utf8 | DataType::Float64);
             Field::new(name, column.data_type().clone(), nullable)
         });
@@ -83,7 +83,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // Whoever asks for another schema casts: the interface lets the producer decline.
+        // A consumer that asks for another schema casts: the interface lets the producer decline.
         drop(requested_schema);
         let batches = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));

@@ -200,7 +200,7 @@ impl InPython {
         }
     }
 
-    /// Reads what came one way and tells the application.
+    /// Reads what came one way and hands it to the application.
     fn read(&mut self, cx: &mut workload::Context<'_>, back: bool) {
         let mut deliveries = std::mem::take(&mut self.deliveries);
         let pipe = if back {

@@ -44,8 +44,8 @@ def test_a_scheduler_decides() -> None:
     assert results == marline.run(ONE_CELL, schedulers=["only-first", "quickest"], threads=1)
 
 
-def test_a_scheduler_may_copy_and_hears_what_became_of_it() -> None:
-    heard: list[str] = []
+def test_a_scheduler_may_copy_and_learns_what_became_of_it() -> None:
+    reported: list[str] = []
 
     class Twice:
         def plan(self, step: marline.PlanningStep) -> None:
@@ -59,7 +59,7 @@ def test_a_scheduler_may_copy_and_hears_what_became_of_it() -> None:
             self, now: float, symbol: marline.Symbol, path: int, outcome: str, sent: float
         ) -> None:
             assert now >= sent and symbol.len > 0 and path in (0, 1)
-            heard.append(outcome)
+            reported.append(outcome)
 
     marline.add_scheduler("twice", Twice)
     scenario = marline.Scenario(
@@ -67,7 +67,7 @@ def test_a_scheduler_may_copy_and_hears_what_became_of_it() -> None:
     )
     values = marline.run(scenario, schedulers="twice").runs()[0]["values"]
     assert values["live.redundancy"] > 0.9
-    assert {"sent", "acked"} <= set(heard)
+    assert {"sent", "acked"} <= set(reported)
 
 
 def test_an_exception_ends_the_run_and_is_raised() -> None:

@@ -162,7 +162,7 @@ def test_nothing_is_imported_unasked() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_progress_is_told_and_may_stop(small: marline.Scenario) -> None:
+def test_progress_is_reported_and_may_stop(small: marline.Scenario) -> None:
     seen: list[tuple[int, int]] = []
     marline.run(small, progress=lambda over, total: seen.append((over, total)))
     assert seen[-1] == (12, 12)

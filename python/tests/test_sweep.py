@@ -110,7 +110,7 @@ def test_what_fails_too_often_is_said_and_the_rest_is_kept(
     assert len(kept) == 2
     engine = Broken(plan.to_json(), failures=0)
     results = marline.sweep(plan, engine, out=tmp_path, chunk=5)
-    # Only the five runs that lacked.
+    # Only the five runs that were missing.
     assert len(engine.failed_at) == 1
     assert results == marline.sweep(plan)
 
@@ -123,7 +123,7 @@ def test_a_sweep_that_is_there_is_not_made_again(plan: marline.Plan, tmp_path: P
         workers = 1
 
         def start(self, attempts: Sequence[Attempt]) -> None:
-            raise AssertionError("nothing lacks")
+            raise AssertionError("nothing is missing")
 
         def wait(self) -> list[Outcome]:
             raise AssertionError

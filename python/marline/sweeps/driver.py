@@ -1,4 +1,4 @@
-"""Drives a sweep: what lacks is cut into tasks, an engine makes them, each run counts once."""
+"""Drives a sweep: what is missing is cut into tasks, an engine makes them, each run counts once."""
 
 import sys
 import time
@@ -69,8 +69,8 @@ def sweep(
     share.
 
     A task that fails is tried again elsewhere, `retries` times. `setup` names a module that workers
-    import first, for schedulers written in Python; such a scheduler's name is all that tells its
-    runs from those of another. `progress` is True, for a line on standard error, or a function.
+    import first, for schedulers written in Python; of such a scheduler only the name distinguishes
+    its runs from those of another. `progress` is True, for a line on standard error, or a function.
     `options` are the engine's: `address` of Ray and Dask, `sbatch` (list of flags) and others of
     Slurm.
 
@@ -90,19 +90,19 @@ def sweep(
     opened, text = _read(plan)
     store = None if out is None else Store(Path(out), opened)
     kept: list[bytes] = []
-    results, lacking = opened.gather(kept if store is None else store.texts())
-    if lacking:
+    results, missing = opened.gather(kept if store is None else store.texts())
+    if missing:
         made = _engine(engine, text, store, workers, setup, options)
         try:
-            size = chunk or _chunk(len(lacking), made.workers)
-            tasks = _tasks(lacking, size)
-            report = _reporter(progress, len(opened), len(opened) - len(lacking))
+            size = chunk or _chunk(len(missing), made.workers)
+            tasks = _tasks(missing, size)
+            report = _reporter(progress, len(opened), len(opened) - len(missing))
             _drive(made, tasks, retries, store, kept, report)
         finally:
             made.close()
-        results, lacking = opened.gather(kept if store is None else store.texts())
-    if lacking:
-        raise SweepError(f"{len(lacking)} runs were not made: run the sweep again to go on")
+        results, missing = opened.gather(kept if store is None else store.texts())
+    if missing:
+        raise SweepError(f"{len(missing)} runs were not made: run the sweep again to go on")
     if store is not None:
         store.finish(opened, results)
     return results

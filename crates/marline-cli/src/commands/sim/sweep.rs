@@ -24,7 +24,7 @@ At the end OUT holds results.json, results.csv and results.html (docs/RESULTS.md
 With FILE and --plan nothing is run: the plan is written, a file that holds all that its runs \
 depend on. `python -m marline sweep PLAN --engine local|ray|dask|slurm --out OUT` runs it on many \
 machines and writes the results as Parquet, too (docs/PYTHON.md). With --plan alone, its results \
-are taken back from OUT: runs that are there are not made again, those that lack are made here.";
+are taken back from OUT: runs that are there are not made again, missing ones are made here.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
 }
 
-/// Writes the sweep to a file, for whoever runs it.
+/// Writes the sweep to a file, for others to run.
 fn write_plan(args: &Args, file: &str, to: &Path) -> Result<(), CliError> {
     if let Some(out) = &args.out {
         let out = out.display();
@@ -108,7 +108,7 @@ fn write_plan(args: &Args, file: &str, to: &Path) -> Result<(), CliError> {
     ))
 }
 
-/// Takes back the results of a plan, and makes the runs that lack.
+/// Takes back the results of a plan, and makes the missing runs.
 fn take_back(args: &Args, file: &Path) -> Result<(), CliError> {
     if !args.flags.change_nothing() || !args.vary.is_empty() {
         return Err(
@@ -127,7 +127,7 @@ fn take_back(args: &Args, file: &Path) -> Result<(), CliError> {
     sweep(args, &name, &batch, &out, &store)
 }
 
-/// Makes the runs that the folder lacks, and writes the results of all.
+/// Makes the runs that are missing in the folder, and writes the results of all.
 fn sweep(
     args: &Args,
     name: &str,

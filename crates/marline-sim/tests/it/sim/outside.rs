@@ -80,5 +80,9 @@ fn an_application_from_outside_runs_as_one_from_inside() {
     let goodput = value(&run, "pulse.goodput_mbps");
     assert!((goodput - 0.8).abs() < 0.01, "{goodput} Mb/s");
     let words = marline_sim::scenario::value_names(&scenario);
-    assert!(words.iter().any(|name| name == "pulse.in_order_delay.p99_ms"));
+    assert!(
+        words
+            .iter()
+            .any(|name| name == "pulse.in_order_delay.p99_ms")
+    );
 }
