@@ -131,7 +131,12 @@ pub fn hop_lateness(
     backlog: f64,
 ) -> PyResult<Vec<f64>> {
     let positive = |value: f64| value.is_finite() && value > 0.0;
-    if !positive(mean) || !positive(window) || !positive(packet) || !(deviation >= 0.0) {
+    if !positive(mean)
+        || !positive(window)
+        || !positive(packet)
+        || deviation.is_nan()
+        || deviation < 0.0
+    {
         return Err(PyValueError::new_err(
             "mean, window and packet are above zero, deviation and backlog not below",
         ));

@@ -96,6 +96,9 @@ pub fn block_recover<'py>(
         .transpose()
 }
 
+/// A repair symbol: start, count, key, and its payload or the payload's length.
+type Made<'py> = (u64, u16, u16, Bound<'py, PyAny>);
+
 fn limits(window: u16, symbol: u16) -> stream::Limits {
     stream::Limits { window, symbol }
 }
@@ -170,7 +173,7 @@ impl StreamEncoder {
         start: Option<u64>,
         end: Option<u64>,
         out: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Option<(u64, u16, u16, Bound<'py, PyAny>)>> {
+    ) -> PyResult<Option<Made<'py>>> {
         let window = self.encoder.window();
         let range = start.unwrap_or(window.start)..end.unwrap_or(window.end);
         let Some(repair) = self.encoder.repair_of(range, &mut self.payload) else {

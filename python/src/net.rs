@@ -384,7 +384,7 @@ impl Session {
 
     /// The next flow that the other end opens: a Stream or Packets.
     fn accept<'py>(&self, py: Python<'py>) -> Awaitable<'py> {
-        self.next(py, |closed| broken(closed))
+        self.next(py, broken)
     }
 
     fn __aiter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {

@@ -41,6 +41,9 @@ enum Action {
     Repair(usize),
 }
 
+/// The time, and what is seen at it.
+type Shown = (f64, Vec<f64>);
+
 /// A decision to make.
 struct Question {
     now: f64,
@@ -312,8 +315,8 @@ impl Stepper {
         let mut checked = source.first()?;
         let arrived = Arrived::default();
         let sessions = checked.sessions.iter_mut();
-        let found = sessions.flat_map(|session| &mut session.workloads);
-        let found = found.filter(|plan| plan.name == workload).next();
+        let mut found = sessions.flat_map(|session| &mut session.workloads);
+        let found = found.find(|plan| plan.name == workload);
         let plan = found.ok_or_else(|| {
             PyValueError::new_err(format!("the scenario has no workload `{workload}`"))
         })?;
@@ -381,7 +384,7 @@ impl Stepper {
 
     /// The next decision: the time, what is seen, and the delays of units that arrived since the
     /// last one (infinite of lost ones). None at the end of the run.
-    fn question(&mut self, py: Python<'_>) -> PyResult<(Option<(f64, Vec<f64>)>, Vec<f64>)> {
+    fn question(&mut self, py: Python<'_>) -> PyResult<(Option<Shown>, Vec<f64>)> {
         let Some(under_way) = &self.under_way else {
             return Ok((None, Vec::new()));
         };
