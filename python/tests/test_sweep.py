@@ -1,5 +1,6 @@
 """Sweeps: idempotent, taken up again, the same bytes whatever the engine."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -179,6 +180,25 @@ def test_an_interrupted_sweep_says_so(tmp_path: Path) -> None:
     _, said = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "goes on from here" in said
+
+
+def test_two_sweeps_in_one_folder_lose_nothing(
+    small: marline.Scenario, plan: marline.Plan, tmp_path: Path
+) -> None:
+    other = marline.Plan(small.set("links.a.loss", "3%"))
+    marline.sweep(plan, out=tmp_path)
+    before = (tmp_path / "runs.jsonl").read_bytes()
+    marline.sweep(other, out=tmp_path)
+    after = (tmp_path / "runs.jsonl").read_bytes()
+    assert after.endswith(before) and after.count(b"\n") == 24
+    engine = Broken(plan.to_json(), failures=0)
+    marline.sweep(plan, engine, out=tmp_path)
+    assert not engine.failed_at
+    # Not at the same time.
+    with open(tmp_path / "runs.jsonl", "ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(RuntimeError, match="another program writes to it"):
+            marline.sweep(other, out=tmp_path)
 
 
 def test_parquet_holds_the_values(plan: marline.Plan, tmp_path: Path) -> None:

@@ -90,22 +90,25 @@ def sweep(
     opened, text = _read(plan)
     store = None if out is None else Store(Path(out), opened)
     kept: list[bytes] = []
-    results, missing = opened.gather(kept if store is None else store.texts())
-    if missing:
-        made = _engine(engine, text, store, workers, setup, options)
-        try:
-            size = chunk or _chunk(len(missing), made.workers)
-            tasks = _tasks(missing, size)
-            report = _reporter(progress, len(opened), len(opened) - len(missing))
-            _drive(made, tasks, retries, store, kept, report)
-        finally:
-            made.close()
+    try:
         results, missing = opened.gather(kept if store is None else store.texts())
-    if missing:
-        raise SweepError(f"{len(missing)} runs were not made: run the sweep again to go on")
-    if store is not None:
-        store.finish(opened, results)
-    return results
+        if missing:
+            made = _engine(engine, text, store, workers, setup, options)
+            try:
+                tasks = _tasks(missing, chunk or _chunk(len(missing), made.workers))
+                report = _reporter(progress, len(opened), len(opened) - len(missing))
+                _drive(made, tasks, retries, store, kept, report)
+            finally:
+                made.close()
+            results, missing = opened.gather(kept if store is None else store.texts())
+        if missing:
+            raise SweepError(f"{len(missing)} runs were not made: run the sweep again to go on")
+        if store is not None:
+            store.finish(opened, results)
+        return results
+    finally:
+        if store is not None:
+            store.close()
 
 
 def _read(plan: Plan | Scenario | str | PathLike[str]) -> tuple[Plan, str]:

@@ -5,6 +5,7 @@ one rename: it is there whole or not at all. At the end all runs stand in `runs.
 of the plan and in the form of the program's own store, beside the same as Parquet.
 """
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -25,6 +26,11 @@ def write_whole(path: Path, data: bytes) -> None:
     os.replace(temporary, path)
 
 
+def _key(line: bytes) -> str:
+    """The key that a line begins with: `{"key":"…","run":…}`."""
+    return line[len('{"key":"') :].partition(b'"')[0].decode(errors="replace")
+
+
 class Store:
     """The results of a plan in a folder."""
 
@@ -33,6 +39,20 @@ class Store:
         self.parts = folder / "parts"
         self._keys = plan.keys()
         self.parts.mkdir(parents=True, exist_ok=True)
+        self._whole = folder / "runs.jsonl"
+        # As the program does: two that write to one folder would lose each other's runs.
+        self._lock = open(self._whole, "ab")  # noqa: SIM115
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._lock.close()
+            raise RuntimeError(
+                f"{self._whole}: another program writes to it; wait for its end"
+            ) from error
+
+    def close(self) -> None:
+        """Lets others write to the folder."""
+        self._lock.close()
 
     def part(self, runs: tuple[int, ...]) -> Path:
         """Where the lines of these runs stand, once they are made."""
@@ -47,17 +67,19 @@ class Store:
 
     def texts(self) -> Iterator[bytes]:
         """All lines that are there: those of this sweep, and those that the program made."""
-        whole = self.folder / "runs.jsonl"
-        files = sorted(self.parts.glob("*.jsonl"))
-        for file in [whole, *files]:
+        for file in [self._whole, *sorted(self.parts.glob("*.jsonl"))]:
             try:
                 yield file.read_bytes()
             except FileNotFoundError:
                 continue
 
     def finish(self, plan: Plan, results: Results) -> None:
-        """Writes the results whole, and removes the parts that they are made of."""
-        write_whole(self.folder / "runs.jsonl", plan.lines(results))
+        """Writes the results whole, and removes the parts that they are made of. Runs of other
+        sweeps that are in the folder stay, after those of this one."""
+        ours = set(self._keys)
+        lines = self._whole.read_bytes().splitlines(keepends=True)
+        others = [line for line in lines if line.endswith(b"\n") and _key(line) not in ours]
+        write_whole(self._whole, plan.lines(results) + b"".join(others))
         write_parquet(self.folder, plan, results)
         shutil.rmtree(self.parts, ignore_errors=True)
 
