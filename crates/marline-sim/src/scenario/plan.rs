@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,7 +11,6 @@ use marline_proto::wire::FlowKind;
 use crate::engine::End;
 use crate::model::Model;
 use crate::model::{hop, sos};
-use crate::workload::Workload;
 
 /// A checked experiment with every axis set: what one run needs besides its scheduler and seed.
 #[derive(Clone, Debug)]
@@ -300,34 +300,18 @@ pub enum Load {
     Outside(Outside),
 }
 
-type Maker = dyn Fn(&WorkloadPlan) -> Box<dyn Workload> + Send + Sync;
-
-/// Makes an application that does not come with this crate, one for each run.
+/// Makes an application that does not come with this crate, one for each run. What an application
+/// is stands in [`crate::workload`], above this folder.
 #[derive(Clone)]
 pub struct Outside {
-    name: Arc<str>,
-    make: Arc<Maker>,
+    pub(crate) name: Arc<str>,
+    pub(crate) maker: Arc<dyn Any + Send + Sync>,
 }
 
 impl Outside {
-    /// `name` stands for the application in descriptions and digests; `make` is called once a run.
-    pub fn new(
-        name: &str,
-        make: impl Fn(&WorkloadPlan) -> Box<dyn Workload> + Send + Sync + 'static,
-    ) -> Self {
-        Self {
-            name: name.into(),
-            make: Arc::new(make),
-        }
-    }
-
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    pub(crate) fn make(&self, plan: &WorkloadPlan) -> Box<dyn Workload> {
-        (self.make)(plan)
     }
 }
 

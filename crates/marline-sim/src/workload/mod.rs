@@ -30,11 +30,12 @@ mod video;
 mod web;
 
 use std::fmt;
+use std::sync::Arc;
 
 use marline_proto::{Event, OpenError};
 
 use crate::engine::End;
-use crate::scenario::{Load, WorkloadPlan};
+use crate::scenario::{Load, Outside, WorkloadPlan};
 
 pub use context::Context;
 pub use pipe::{Delivery, Pipe};
@@ -65,6 +66,28 @@ pub trait Workload: fmt::Debug {
 
     /// Flows whose counters make up its redundancy, with the end that sends.
     fn flows(&self) -> Vec<(marline_proto::wire::FlowId, End)>;
+}
+
+type Maker = Box<dyn Fn(&WorkloadPlan) -> Box<dyn Workload> + Send + Sync>;
+
+impl Outside {
+    /// `name` stands for the application in descriptions and digests; `make` is called once a run.
+    pub fn new(
+        name: &str,
+        make: impl Fn(&WorkloadPlan) -> Box<dyn Workload> + Send + Sync + 'static,
+    ) -> Self {
+        let maker: Maker = Box::new(make);
+        Self {
+            name: name.into(),
+            maker: Arc::new(maker),
+        }
+    }
+
+    fn make(&self, plan: &WorkloadPlan) -> Result<Box<dyn Workload>, String> {
+        let maker = self.maker.downcast_ref::<Maker>();
+        let maker = maker.ok_or_else(|| "it has no application".to_owned())?;
+        Ok(maker(plan))
+    }
 }
 
 /// The workload of a plan, or why it cannot be.
@@ -134,6 +157,6 @@ pub(crate) fn build(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, String> {
             bytes,
             beyond,
         } => Box::new(tcp::Tcp::new(plan, congestion, *bytes, *beyond)?),
-        Load::Outside(outside) => outside.make(plan),
+        Load::Outside(outside) => outside.make(plan)?,
     })
 }
