@@ -28,13 +28,17 @@ pub(super) fn bar(name: &str) -> ProgressBar {
 /// Opens the runs kept in a folder, which is made if it is not there. Runs of another build of the
 /// program, or with other `files` of the scenario, count as not made.
 pub(super) fn store(folder: &Path, files: &str) -> Result<Store, CliError> {
+    store_of(folder, &format!("{}\n{files}", program()?))
+}
+
+/// The same, with `program` standing for both.
+pub(super) fn store_of(folder: &Path, program: &str) -> Result<Store, CliError> {
     let cannot = |error| {
         let folder = folder.display();
         CliError::runtime(format!("cannot write to {folder}: {error}"))
     };
     fs::create_dir_all(folder).map_err(cannot)?;
-    let program = format!("{}\n{files}", program()?);
-    Store::open(&folder.join("runs.jsonl"), &program).map_err(CliError::runtime)
+    Store::open(&folder.join("runs.jsonl"), program).map_err(CliError::runtime)
 }
 
 /// Stands for the files of a folder and those below it: their names, sizes and times, not what is

@@ -203,6 +203,70 @@ fn a_sweep_names_its_folder_after_the_scenario() {
 }
 
 #[test]
+fn a_sweep_is_written_as_a_plan_and_its_results_are_taken_back() {
+    let folder = folder();
+    let vary = ["--vary", "links.b.delay=10ms,20ms"];
+    let write = ["sweep", "small.toml", vary[0], vary[1], "--plan", "plan"];
+    let (code, out, error) = sim(folder.path(), &write);
+    assert_eq!((code, error.as_str()), (0, ""));
+    assert!(out.starts_with("8 runs are planned in plan"), "{out}");
+    assert!(
+        !folder.path().join("small-sweep").exists(),
+        "nothing is run"
+    );
+
+    // Some runs are there already, wherever they were made.
+    let take = ["sweep", "--plan", "plan", "--out", "out"];
+    let (code, _, error) = sim(folder.path(), &take);
+    assert_eq!(code, 0, "{error}");
+    assert!(
+        error.contains("8 runs made, 0 there already, in out"),
+        "{error}"
+    );
+    let store = folder.path().join("out/runs.jsonl");
+    let lines = fs::read_to_string(&store).unwrap();
+    let some: Vec<&str> = lines.split_inclusive('\n').skip(3).collect();
+    fs::write(&store, some.concat()).unwrap();
+    let results = || fs::read_to_string(folder.path().join("out/results.json")).unwrap();
+    let whole = results();
+    let (_, _, error) = sim(folder.path(), &take);
+    assert!(
+        error.contains("3 runs made, 5 there already, in out"),
+        "{error}"
+    );
+    assert_eq!(results(), whole);
+
+    // They are those of the sweep itself.
+    sim(
+        folder.path(),
+        &["sweep", "small.toml", vary[0], vary[1], "--out", "own"],
+    );
+    let own = fs::read_to_string(folder.path().join("own/results.json")).unwrap();
+    assert_eq!(own, whole);
+
+    for (words, said) in [
+        (
+            &["sweep", "--plan", "plan", "--seeds", "3"][..],
+            "nothing can be changed of it",
+        ),
+        (&["sweep", "--plan", "none"], "cannot read none"),
+        (
+            &["sweep", "--plan", "small.toml"],
+            "not a plan that can be read",
+        ),
+        (
+            &["sweep", "small.toml", "--plan", "p", "--out", "o"],
+            "writing a plan runs nothing",
+        ),
+        (&["sweep"], "required"),
+    ] {
+        let (code, _, error) = sim(folder.path(), words);
+        assert_eq!(code, 2, "{error}");
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn shipped_scenarios_are_found_by_name_anywhere() {
     let folder = tempfile::tempdir().unwrap();
     let (code, words, error) = sim(folder.path(), &["check", "examples/handover"]);

@@ -2,7 +2,6 @@
 //! one from outside the tree is [added](add) by the program.
 
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::fmt;
 
 use once_cell::race::OnceBox;
@@ -63,9 +62,15 @@ pub fn default_in_order() -> Choice {
     auto(Need::ordered())
 }
 
-/// Schedulers from elsewhere. Names have to mean the same all the time, so they are set once, by
-/// the program and before it reads any.
-static FURTHER: OnceBox<Vec<&'static Entry>> = OnceBox::new();
+/// Schedulers from elsewhere, in the order in which they came. A name has to mean the same all the
+/// time, so the list only grows.
+static FURTHER: OnceBox<Further> = OnceBox::new();
+
+/// A link of the list: lists that only grow need no lock.
+struct Further {
+    entry: &'static Entry,
+    next: OnceBox<Further>,
+}
 
 /// Why schedulers were not added.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,8 +80,6 @@ pub enum AddError {
     NameTaken(&'static str),
     /// This scheduler has more options than a choice has room for.
     TooManyOptions(&'static str),
-    /// Some were added before.
-    Again,
 }
 
 impl fmt::Display for AddError {
@@ -86,37 +89,54 @@ impl fmt::Display for AddError {
             Self::TooManyOptions(name) => {
                 write!(f, "scheduler `{name}` has more than {MAX_OPTIONS} options")
             }
-            Self::Again => f.write_str("schedulers were added before; add all at once"),
         }
     }
 }
 
 impl core::error::Error for AddError {}
 
-/// Makes schedulers from outside this crate known by their names. Once in a process, before any
-/// name is read.
+/// Makes schedulers from outside this crate known by their names, for as long as the process lasts.
 ///
 /// # Errors
-/// A name is taken, or this was done before; nothing is added then.
+/// A name is taken, or an entry is not well formed; nothing is added then. Only if the same name is
+/// added by two threads at once may what stands before it be there already.
 pub fn add(entries: &[&'static Entry]) -> Result<(), AddError> {
     for (i, entry) in entries.iter().enumerate() {
-        let same = |other: &&Entry| other.name == entry.name;
-        if SCHEDULERS.iter().any(|other| same(&other)) || entries[..i].iter().any(same) {
+        if find(entry.name).is_some() || entries[..i].iter().any(|other| other.name == entry.name) {
             return Err(AddError::NameTaken(entry.name));
         }
         if entry.options.len() > MAX_OPTIONS {
             return Err(AddError::TooManyOptions(entry.name));
         }
     }
-    FURTHER
-        .set(Box::new(entries.to_vec()))
-        .map_err(|_| AddError::Again)
+    entries.iter().try_for_each(|entry| append(entry))
+}
+
+/// Puts one at the end of the list, which another thread may be lengthening, too.
+fn append(entry: &'static Entry) -> Result<(), AddError> {
+    let mut end = &FURTHER;
+    let mut link = Box::new(Further {
+        entry,
+        next: OnceBox::new(),
+    });
+    loop {
+        match end.set(link) {
+            Ok(()) => return Ok(()),
+            Err(refused) => link = refused,
+        }
+        // It was refused because there is one.
+        let Some(taken) = end.get() else { continue };
+        if taken.entry.name == entry.name {
+            return Err(AddError::NameTaken(entry.name));
+        }
+        end = &taken.next;
+    }
 }
 
 /// All schedulers: those of this crate, sorted by name, and those that were [added](add).
 pub fn all() -> impl Iterator<Item = &'static Entry> + Clone {
-    let further = FURTHER.get().map_or(&[][..], Vec::as_slice);
-    SCHEDULERS.iter().chain(further.iter().copied())
+    let further = core::iter::successors(FURTHER.get(), |link| link.next.get());
+    SCHEDULERS.iter().chain(further.map(|link| link.entry))
 }
 
 /// The scheduler called `name`.
@@ -167,6 +187,31 @@ mod tests {
             assert!(find(elsewhere).is_none() && find(own).is_some(), "{own}");
         }
         assert!(find(AUTO).is_none(), "a word of its own");
+    }
+
+    /// The registry is the process's: other tests may see these names, none depends on them.
+    #[test]
+    fn further_ones_are_added_one_by_one_and_keep_their_names() {
+        static ONE: Entry = Entry {
+            name: "registry-test-one",
+            ..min_rtt::ENTRY
+        };
+        static TWO: Entry = Entry {
+            name: "registry-test-two",
+            ..min_rtt::ENTRY
+        };
+        assert_eq!(add(&[&ONE]), Ok(()));
+        assert_eq!(add(&[&TWO, &ONE]), Err(AddError::NameTaken(ONE.name)));
+        assert!(
+            find(TWO.name).is_none(),
+            "nothing is added by a call that fails"
+        );
+        assert_eq!(add(&[&TWO]), Ok(()));
+        let names: Vec<_> = all().skip(SCHEDULERS.len()).map(|e| e.name).collect();
+        assert_eq!(names, [ONE.name, TWO.name]);
+        assert_eq!(find(TWO.name).map(|entry| entry.name), Some(TWO.name));
+        let taken = Err(AddError::NameTaken("min-rtt"));
+        assert_eq!(add(&[&min_rtt::ENTRY]), taken);
     }
 
     /// Every scheduler with its defaults, and with each option at its ends.

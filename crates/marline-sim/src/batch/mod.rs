@@ -2,9 +2,11 @@
 //! again where they were left.
 
 mod digest;
+mod plan;
 mod store;
 
 pub use digest::digest;
+pub use plan::{Alteration, Opened, PLAN_FORMAT, Plan, PlanError, PlannedRun};
 pub use store::{Store, StoreError};
 
 use std::collections::BTreeMap;

@@ -7,6 +7,8 @@ pub(crate) mod jobs;
 mod pair;
 mod report;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use marline_base::Instant;
 use marline_proto::sched::Choice;
 use marline_proto::{Event, Session};
@@ -29,6 +31,34 @@ pub use build::RunError;
 /// If [`check`] finds fault with the scenario or the scheduler, if a session does not open a
 /// workload's flow or take a path (it has limits for both), or if the sessions let no time pass.
 pub fn run(scenario: &Scenario, scheduler: &str, seed: u64) -> Run {
+    let never = AtomicBool::new(false);
+    let run = run_unless(scenario, scheduler, seed, &never);
+    run.unwrap_or_else(|| unreachable!("nobody stops it"))
+}
+
+/// As [`run`], but `None` if `stop` is set before the end. Models without a protocol, which take
+/// little time, are not stopped once they have begun.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_unless(
+    scenario: &Scenario,
+    scheduler: &str,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Option<Run> {
+    if stop.load(Ordering::Relaxed) {
+        return None;
+    }
+    if scenario.has_sessions() {
+        let chosen = build::choose(scheduler).unwrap_or_else(|error| panic!("{error}"));
+        return simulated(scenario, scheduler, chosen, seed, stop);
+    }
+    Some(modelled(scenario, scheduler, seed))
+}
+
+/// A run of a model without a protocol.
+fn modelled(scenario: &Scenario, scheduler: &str, seed: u64) -> Run {
     if let Some(blocks) = &scenario.blocks {
         let run = build::variant(scheduler).and_then(|variant| {
             let run = blocks.results(&variant, seed);
@@ -50,21 +80,15 @@ pub fn run(scenario: &Scenario, scheduler: &str, seed: u64) -> Run {
         });
         return run.unwrap_or_else(|error| panic!("{error}"));
     }
-    let run = match &scenario.model {
-        Some(model) => {
-            let choice = build::choose_one(scheduler);
-            let choice = choice.unwrap_or_else(|error| panic!("{error}"));
-            let run = model.results(&choice, seed);
-            run.unwrap_or_else(|error| panic!("{error}"))
-        }
-        None => {
-            let chosen = build::choose(scheduler).unwrap_or_else(|error| panic!("{error}"));
-            simulated(scenario, scheduler, chosen, seed)
-        }
+    let Some(model) = &scenario.model else {
+        unreachable!("a scenario without a model has sessions");
     };
+    let choice = build::choose_one(scheduler);
+    let choice = choice.unwrap_or_else(|error| panic!("{error}"));
+    let run = model.results(&choice, seed);
     Run {
         scheduler: scheduler.to_owned(),
-        ..run
+        ..run.unwrap_or_else(|error| panic!("{error}"))
     }
 }
 
@@ -78,15 +102,26 @@ pub fn run_choice(scenario: &Scenario, scheduler: Choice, seed: u64) -> Run {
         return run.unwrap_or_else(|error| panic!("{error}"));
     }
     let name = scheduler.to_string();
-    simulated(scenario, &name, Chosen::One(scheduler), seed)
+    let never = AtomicBool::new(false);
+    let run = simulated(scenario, &name, Chosen::One(scheduler), seed, &never);
+    run.unwrap_or_else(|| unreachable!("nobody stops it"))
 }
 
-fn simulated(scenario: &Scenario, name: &str, chosen: Chosen, seed: u64) -> Run {
+/// A run of sessions; `None` if it was stopped.
+fn simulated(
+    scenario: &Scenario,
+    name: &str,
+    chosen: Chosen,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Option<Run> {
     let simulation = Simulation::new(scenario, chosen, seed);
     let mut simulation = simulation.unwrap_or_else(|error| panic!("{error}"));
     simulation.observe(name);
-    simulation.go();
-    simulation.report()
+    simulation.go(stop).then(|| Run {
+        scheduler: name.to_owned(),
+        ..simulation.report()
+    })
 }
 
 /// Can the scenario be run with the scheduler?
@@ -163,18 +198,22 @@ impl Simulation<'_> {
         Instant::ZERO + self.scenario.duration
     }
 
-    /// Runs to the end.
-    fn go(&mut self) {
+    /// Runs to the end, or until `stop` is set: then it answers false.
+    fn go(&mut self, stop: &AtomicBool) -> bool {
         let end = self.end();
         let mut alarms = Vec::new();
         self.drain();
         while self.engine.advance(&mut self.sessions, end) {
+            if stop.load(Ordering::Relaxed) {
+                return false;
+            }
             self.engine.take_alarms(&mut alarms);
             for alarm in &alarms {
                 self.on_alarm(*alarm);
             }
             self.drain();
         }
+        true
     }
 
     /// Hands events to workloads and datagrams to links until nothing is left to do now.

@@ -305,6 +305,7 @@ fn one_workload(workload: &WorkloadPlan) -> String {
 
 fn load(load: &Load) -> String {
     match load {
+        Load::Outside(outside) => format!("sends what {} does", outside.name()),
         Load::Constant { rate, size } => {
             format!("sends {size} bytes at a time, {} in all", show_rate(*rate))
         }

@@ -43,7 +43,8 @@ pub use loads::{KINDS, Kind};
 pub use mistake::{Mistake, Mistakes, Place};
 pub use plan::{
     CellPlan, Change, CrossPlan, CrossSource, Expectation, FlowPlan, HandoverPlan, LinkPlan, Load,
-    PathPlan, Scenario, SessionPlan, Setting, SizeLaw, Watch, Watched, WebObject, WorkloadPlan,
+    Outside, PathPlan, Scenario, SessionPlan, Setting, SizeLaw, Watch, Watched, WebObject,
+    WorkloadPlan,
 };
 pub use replayed::NewLink;
 pub(crate) use values::path_name;

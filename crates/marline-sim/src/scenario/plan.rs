@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -50,6 +51,20 @@ pub struct Scenario {
     pub expectations: Vec<Expectation>,
     /// Who else listens to its sessions.
     pub watch: Watch,
+}
+
+impl Scenario {
+    /// Do sessions run in it, not one of the models without a protocol?
+    pub fn has_sessions(&self) -> bool {
+        let Self {
+            blocks,
+            objects,
+            pages,
+            model,
+            ..
+        } = self;
+        blocks.is_none() && objects.is_none() && pages.is_none() && model.is_none()
+    }
 }
 
 /// A session of a run.
@@ -281,6 +296,29 @@ pub enum Load {
         /// From the sender to its end of the tunnel, and back.
         beyond: Duration,
     },
+    /// What an application from outside of this crate sends.
+    Outside(Outside),
+}
+
+/// Makes an application that does not come with this crate, one for each run. What an application
+/// is stands in [`crate::workload`], above this folder.
+#[derive(Clone)]
+pub struct Outside {
+    pub(crate) name: Arc<str>,
+    pub(crate) maker: Arc<dyn Any + Send + Sync>,
+}
+
+impl Outside {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Debug for Outside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Outside").field(&self.name).finish()
+    }
 }
 
 /// An object of a web page.

@@ -10,7 +10,7 @@ use crate::results::Run;
 /// The measures that a workload yields.
 fn of_workload(plan: &WorkloadPlan) -> Vec<Measure> {
     let own: &[Measure] = match plan.load {
-        Load::Constant { .. } | Load::Backlogged { .. } => {
+        Load::Constant { .. } | Load::Backlogged { .. } | Load::Outside(_) => {
             match plan.flow.ordered || plan.flow.kind == FlowKind::Stream {
                 true => &[Measure::InOrderDelay],
                 false => &[Measure::PacketDelay],

@@ -6,7 +6,8 @@
 //! parameters, and a line in `build`. It sends units through a [`Pipe`], which stamps them with
 //! their time of writing, copes with full buffers and says when they are delivered; it records what
 //! it learns by the [`Meter`](crate::measure::Meter) of its context, under a name of the
-//! [`catalogue`](crate::measure::catalogue): a new one is a line there.
+//! [`catalogue`](crate::measure::catalogue): a new one is a line there. One that stays outside of
+//! this crate is [handed in](Load::Outside).
 //!
 //! ```text
 //! start ─▶ Pipe::open ─▶ Pipe::write(unit) ┄┄ session, links, session ┄┄▶ Pipe::read ─▶ Meter
@@ -29,11 +30,12 @@ mod video;
 mod web;
 
 use std::fmt;
+use std::sync::Arc;
 
 use marline_proto::{Event, OpenError};
 
 use crate::engine::End;
-use crate::scenario::{Load, WorkloadPlan};
+use crate::scenario::{Load, Outside, WorkloadPlan};
 
 pub use context::Context;
 pub use pipe::{Delivery, Pipe};
@@ -64,6 +66,28 @@ pub trait Workload: fmt::Debug {
 
     /// Flows whose counters make up its redundancy, with the end that sends.
     fn flows(&self) -> Vec<(marline_proto::wire::FlowId, End)>;
+}
+
+type Maker = Box<dyn Fn(&WorkloadPlan) -> Box<dyn Workload> + Send + Sync>;
+
+impl Outside {
+    /// `name` stands for the application in descriptions and digests; `make` is called once a run.
+    pub fn new(
+        name: &str,
+        make: impl Fn(&WorkloadPlan) -> Box<dyn Workload> + Send + Sync + 'static,
+    ) -> Self {
+        let maker: Maker = Box::new(make);
+        Self {
+            name: name.into(),
+            maker: Arc::new(maker),
+        }
+    }
+
+    fn make(&self, plan: &WorkloadPlan) -> Result<Box<dyn Workload>, String> {
+        let maker = self.maker.downcast_ref::<Maker>();
+        let maker = maker.ok_or_else(|| "it has no application".to_owned())?;
+        Ok(maker(plan))
+    }
 }
 
 /// The workload of a plan, or why it cannot be.
@@ -133,5 +157,6 @@ pub(crate) fn build(plan: &WorkloadPlan) -> Result<Box<dyn Workload>, String> {
             bytes,
             beyond,
         } => Box::new(tcp::Tcp::new(plan, congestion, *bytes, *beyond)?),
+        Load::Outside(outside) => outside.make(plan)?,
     })
 }

@@ -3,7 +3,7 @@
 use super::source::Source;
 use crate::commands::{CliError, runs, stop};
 use clap::builder::RangedU64ValueParser;
-use marline_sim::batch::{Batch, Outcome, Store};
+use marline_sim::batch::{Alteration, Batch, Outcome, Store};
 use marline_sim::scenario::{Document, Mistakes};
 
 /// What `run` and `sweep` share.
@@ -12,6 +12,13 @@ pub(super) struct Common {
     /// Scenario file, or the name of one that comes with the program (`marline sim list`)
     #[arg(value_name = "FILE")]
     pub(super) file: String,
+    #[command(flatten)]
+    pub(super) flags: Flags,
+}
+
+/// What flags change of a scenario, and how many of its runs are made at once.
+#[derive(Clone, Debug, clap::Args)]
+pub(super) struct Flags {
     /// Compare these schedulers instead of the scenario's: NAME,NAME:KEY=VALUE,… or all
     #[arg(long, value_name = "LIST")]
     scheduler: Option<String>,
@@ -47,32 +54,50 @@ impl Common {
     ) -> Result<Prepared, CliError> {
         let source = Source::find(&self.file)?;
         let mut document = Document::parse(&source.name, &source.text).map_err(wrong)?;
-        let duration = self.duration.as_deref().or(length);
-        let duration = duration.iter().map(|time| format!("duration={time}"));
-        let seeds = self.seeds.iter().map(|seeds| format!("seeds={seeds}"));
-        for set in self.set.iter().cloned().chain(duration).chain(seeds) {
-            document.set(&set).map_err(wrong)?;
-        }
-        for axis in vary {
-            document.vary(axis).map_err(wrong)?;
-        }
-        if let Some(names) = &self.scheduler {
-            document.compare(names);
+        for alteration in self.flags.alterations(vary, length) {
+            match alteration {
+                Alteration::Set(set) => document.set(&set).map_err(wrong)?,
+                Alteration::Vary(axis) => document.vary(&axis).map_err(wrong)?,
+                Alteration::Compare(names) => document.compare(&names),
+            }
         }
         prepare(source, document)
     }
+}
 
-    /// Makes the runs; the first SIGINT or SIGTERM lets those under way end and begins no more.
+impl Flags {
+    /// What they change, in the order in which they do.
+    pub(super) fn alterations(&self, vary: &[String], length: Option<&str>) -> Vec<Alteration> {
+        let duration = self.duration.as_deref().or(length);
+        let duration = duration.iter().map(|time| format!("duration={time}"));
+        let seeds = self.seeds.iter().map(|seeds| format!("seeds={seeds}"));
+        let sets = self.set.iter().cloned().chain(duration).chain(seeds);
+        let axes = vary.iter().cloned().map(Alteration::Vary);
+        let compared = self.scheduler.iter().cloned().map(Alteration::Compare);
+        sets.map(Alteration::Set)
+            .chain(axes)
+            .chain(compared)
+            .collect()
+    }
+
+    /// Do they change anything?
+    pub(super) fn change_nothing(&self) -> bool {
+        self.alterations(&[], None).is_empty()
+    }
+
+    /// Makes the runs of the scenario `name`; the first SIGINT or SIGTERM lets those under way end
+    /// and begins no more.
     pub(super) fn make(
         &self,
-        prepared: &Prepared,
+        name: &str,
+        batch: &Batch,
         store: Option<&Store>,
     ) -> Result<Outcome, CliError> {
         let stop = stop::on_signals()?;
         let threads = runs::threads(self.jobs);
-        let bar = runs::bar(&prepared.source.name);
-        bar.set_length(prepared.batch.jobs().len() as u64);
-        let outcome = prepared.batch.run(threads, &stop, store, |over| {
+        let bar = runs::bar(name);
+        bar.set_length(batch.jobs().len() as u64);
+        let outcome = batch.run(threads, &stop, store, |over| {
             bar.set_position(over as u64);
         });
         bar.finish_and_clear();

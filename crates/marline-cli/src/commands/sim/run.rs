@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         can_write(file)?;
     }
     let qlog = args.watch.watch(&mut prepared.batch)?;
-    let outcome = args.common.make(&prepared, None)?;
+    let outcome = (args.common.flags).make(&prepared.source.name, &prepared.batch, None)?;
     if let Some(qlog) = qlog {
         qlog.finish();
     }

@@ -1,12 +1,14 @@
 //! Many runs: the same whatever the threads, and taken up again where they were left.
 
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use marline_sim::batch::{Batch, Outcome, Store};
-use marline_sim::scenario::Document;
+use marline_sim::batch::{Alteration, Batch, Outcome, Plan, PlanError, Store};
+use marline_sim::run::run_unless;
+use marline_sim::scenario::{Document, Watch};
 
 const SMALL: &str = r#"
 title = "Small"
@@ -147,4 +149,77 @@ fn two_programs_do_not_write_to_one_store() {
         error.contains("runs.jsonl: another program writes to it"),
         "{error}"
     );
+}
+
+fn plan(alterations: Vec<Alteration>) -> Plan {
+    let no_files = |_: &str| Err("no files".to_owned());
+    Plan::new("small.toml", SMALL, alterations, &no_files).unwrap()
+}
+
+#[test]
+fn a_plan_is_the_same_sweep_in_a_file() {
+    let set = Alteration::Set("seeds=2".into());
+    let vary = Alteration::Vary("links.a.rate=5mbit,6mbit".into());
+    let compare = Alteration::Compare("edpf".into());
+    let text = serde_json::to_string(&plan(vec![set, vary, compare])).unwrap();
+    let plan = Plan::parse(&text).unwrap();
+    assert_eq!(plan.runs.len(), 2 * 2 * 2);
+    let batch = plan.batch().unwrap();
+    let whole = go(&batch, 2, None);
+    let opened = plan.open().unwrap();
+    // One by one, from the last: the same runs.
+    for (number, expected) in whole.results.runs.iter().enumerate().rev() {
+        let (run, scenario) = opened.scenario(number).unwrap();
+        let made = marline_sim::run::run(&scenario, &run.scheduler, run.seed);
+        assert_eq!(made.values, expected.values);
+        assert_eq!(
+            (&made.scheduler, made.seed),
+            (&expected.scheduler, expected.seed)
+        );
+        let cell = run.cell.iter().cloned().collect();
+        assert_eq!(expected.cell, cell);
+    }
+    assert!(matches!(opened.scenario(8), Err(PlanError::NoRun(8))));
+    let keys: BTreeSet<_> = plan.runs.iter().map(|run| &run.key).collect();
+    assert_eq!(keys.len(), plan.runs.len());
+}
+
+#[test]
+fn a_plan_that_was_changed_by_hand_is_refused() {
+    let mut one = plan(Vec::new());
+    one.runs[3].seed = 77;
+    assert!(matches!(one.batch(), Err(PlanError::Changed(3))));
+    let opened = one.open().unwrap();
+    assert!(matches!(opened.scenario(3), Err(PlanError::Changed(3))));
+    assert!(opened.scenario(2).is_ok());
+    let mut other = plan(Vec::new());
+    other.text = other.text.replace("6mbit", "7mbit");
+    assert!(matches!(other.batch(), Err(PlanError::Changed(0))));
+    let mut short = plan(Vec::new());
+    short.runs.pop();
+    assert!(matches!(short.batch(), Err(PlanError::Changed(11))));
+    let mut old = plan(Vec::new());
+    old.version = "0.0.0".into();
+    let text = serde_json::to_string(&old).unwrap();
+    assert!(matches!(Plan::parse(&text), Err(PlanError::Version { .. })));
+    assert!(matches!(Plan::parse("{}"), Err(PlanError::Format(_))));
+}
+
+#[test]
+fn a_run_that_is_stopped_has_no_results() {
+    let batch = batch(&[]);
+    let scenario = &batch.cells[0].1;
+    let stop = AtomicBool::new(false);
+    let run = run_unless(scenario, "edpf", 1, &stop);
+    assert_eq!(run, Some(marline_sim::run::run(scenario, "edpf", 1)));
+    stop.store(true, Ordering::Relaxed);
+    assert_eq!(run_unless(scenario, "edpf", 1, &stop), None);
+    // On the way, too: the first session that is made stops it.
+    let stop = Arc::new(AtomicBool::new(false));
+    let (mut watched, set) = (scenario.clone(), stop.clone());
+    watched.watch = Watch::new(move |_| {
+        set.store(true, Ordering::Relaxed);
+        None
+    });
+    assert_eq!(run_unless(&watched, "edpf", 1, &stop), None);
 }

@@ -10,6 +10,7 @@ mod lossy;
 mod model;
 mod nested;
 mod order;
+mod outside;
 mod overload;
 mod overtaking;
 mod paired;
