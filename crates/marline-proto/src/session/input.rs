@@ -127,7 +127,7 @@ impl Session {
             self.on_ping_in_reserve(now, id);
         }
         let longest = self.config.max_ack_delay;
-        let mut silent = None;
+        let mut sooner = false;
         if let Some(path) = self.path_mut(id) {
             path.received.insert(header.packet, now);
             if path.quiet.on_received() {
@@ -136,15 +136,17 @@ impl Session {
             if eliciting {
                 path.last_eliciting_received = now;
                 let delay = path.ack_delay(longest);
+                let before = path.silent_at();
                 path.received.on_eliciting(header.packet, now, delay);
-                silent = path.silent_at();
+                let silent = path.silent_at();
+                sooner = silent.is_some_and(|at| before.is_none_or(|before| at < before));
             }
             if asked {
                 path.received.on_ping(now);
             }
         }
         // The pace of the peer's packets says when a silence begins, perhaps before a known timer.
-        if silent.is_some_and(|at| self.path_timer.is_some_and(|(timer, _)| at < timer)) {
+        if sooner {
             self.path_timer = None;
         }
     }
