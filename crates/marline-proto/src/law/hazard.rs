@@ -20,7 +20,7 @@ use marline_base::{Duration, Instant};
 const PRIOR: (f64, f64) = (1.0, 120.0);
 /// How long outages and the time between them count (s).
 const LASTING: f64 = 120.0;
-/// Of outages so many took what was in flight, and so many only held it, before any was seen.
+/// Outages that took what was in flight, and outages that only held it, counted before any was seen.
 const HELD: (f64, f64) = (1.0, 1.0);
 /// An outage lasts as long again as it has, and at first so long (s): a handover's.
 const SHORTEST: f64 = 0.2;
@@ -35,7 +35,7 @@ const IDLE: f64 = 1.0;
 pub struct Silence {
     /// Probability that it is dark, 0..=1.
     pub dark: f64,
-    /// Time since the first packet left of which something should be known (s).
+    /// Time since the first packet left whose fate should be known (s).
     pub unheard: f64,
 }
 

@@ -262,7 +262,7 @@ impl PathLaw {
     }
 
     /// The clocks do not differ by what they did: what is known of arrivals is wrong by as much.
-    pub(crate) fn begin_anew(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.beginning = self.beginning.wrapping_add(1);
         self.origin = None;
         self.newest = Instant::ZERO;

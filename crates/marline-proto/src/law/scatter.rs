@@ -20,12 +20,12 @@ const CENTRE: f32 = 1.0 / 64.0;
 const DROPPED: u32 = 21;
 /// Packets in the shape: a thousand for a 99th percentile that ten of them make.
 const MEMORY: f64 = 1_000.0;
-/// The shape begins as a normal one with a long end, for as much as so many packets.
+/// The shape begins as a normal one with a long end, which counts as this number of packets.
 const PRIOR: f64 = 12.0;
 /// Weights are made small again when a packet counts for so much.
 const HEAVY: f64 = 1e6;
-/// The quantiles are read again when a packet in so many is new, and at the latest after so many: to
-/// read them costs as much as to take in ten packets.
+/// The quantiles are read again when this share of the packets is new, and at the latest after this
+/// number of them: to read them costs as much as to take in ten packets.
 const READ: (f64, u32) = (0.1, 32);
 
 /// See the [module](self).

@@ -45,7 +45,7 @@ const PLACES: usize = 1 + KNOTS + BEYOND.len();
 /// assert!((there - 0.98 * 0.841).abs() < 0.01);
 /// let at = law.quantile(there).expect("it is not beyond what ever arrives");
 /// assert!((at - 45e3).abs() < 1.0);
-/// assert_eq!(law.quantile(0.99), None, "so many never arrive");
+/// assert_eq!(law.quantile(0.99), None, "one in fifty never arrives");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Law {

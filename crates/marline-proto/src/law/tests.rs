@@ -217,7 +217,7 @@ fn a_peer_may_name_any_time() {
 fn other_clocks_begin_another_law() {
     let mut link = Link::new();
     link.carry(200, || Some(30e3));
-    link.law.begin_anew();
+    link.law.restart();
     assert_eq!(link.expects(), None);
     // What left before says nothing, and what leaves now begins it.
     link.carry(100, || Some(60e3));

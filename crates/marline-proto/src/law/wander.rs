@@ -16,8 +16,8 @@ use libm::{exp, log, sqrt};
 /// Filters.
 pub(super) const FILTERS: usize = 3;
 /// λ of the filters (1/s): variance that the level gains in a second in units of the scatter's. On a
-/// path of 500 packets/s, of which every other is acknowledged by itself, the filters have memories
-/// of 1/√(λ/250): 50, 6 and 1 acknowledgements.
+/// path of 500 packets/s with an acknowledgement for every other one, the filters have memories of
+/// 1/√(λ/250): 50, 6 and 1 acknowledgements.
 const RATIOS: [f64; FILTERS] = [0.1, 8.0, 250.0];
 /// Acknowledgements in a filter's mean error: half a second of a path that carries 1 Mb/s, long
 /// enough for a mean of errors to be known to 15 %.
@@ -66,7 +66,7 @@ pub(crate) struct Levels {
     each: [f32; FILTERS],
     /// Of all (µs).
     level: f32,
-    /// How long before it the newest packet had left of which was known (s).
+    /// How long before it the newest packet had left whose fate was known (s).
     horizon: f32,
 }
 
@@ -134,8 +134,8 @@ impl Wander {
         (self.variance + self.drift * horizon.min(LONGEST)).max(LEAST * LEAST)
     }
 
-    /// An acknowledgement reports packets, the newest of which left `elapsed` seconds after the
-    /// newest of the acknowledgement before.
+    /// An acknowledgement reports packets; the newest left `elapsed` seconds after the newest of the
+    /// acknowledgement before.
     pub(super) fn on_batch(&mut self, batch: &Batch, elapsed: f64) {
         if batch.is_empty() {
             return;

@@ -211,7 +211,7 @@ impl ArrivalModel {
     /// The clocks do not differ by what they did, or an outage is over: all that is known of
     /// arrivals is wrong by as much, and of errors of that size the model would be deaf for
     /// thousands of packets.
-    pub(crate) fn begin_anew(&mut self) {
+    pub(crate) fn restart(&mut self) {
         *self = Self {
             beginning: self.beginning.wrapping_add(1),
             free: self.free,

@@ -374,7 +374,7 @@ impl Path {
     fn forget_lateness(&mut self, now: Instant) {
         self.recovered = self.recovered.filter(|at| now.since(*at) <= REMEMBERED);
         if self.recovered.is_some() && self.rtt.latest() < self.rtt.smoothed() / MUCH_SHORTER {
-            self.arrival.begin_anew();
+            self.arrival.restart();
             self.law.on_recovery();
             self.recovered = None;
         }

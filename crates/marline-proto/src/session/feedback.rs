@@ -70,8 +70,8 @@ impl Session {
                     },
                 );
                 if path.one_way.take_jump() {
-                    path.arrival.begin_anew();
-                    path.law.begin_anew();
+                    path.arrival.restart();
+                    path.law.restart();
                 }
             }
         }
@@ -121,8 +121,8 @@ impl Session {
             let (number, at_us) = (arrival.packet, arrival.at_us);
             let beyond = path.one_way.on_arrival(now, number, packet.sent, at_us);
             if path.one_way.take_jump() {
-                path.arrival.begin_anew();
-                path.law.begin_anew();
+                path.arrival.restart();
+                path.law.restart();
             }
             if packet.eliciting {
                 let landing = Landing {

@@ -329,7 +329,7 @@ fn after_a_clock_stood_still_it_begins_anew() {
         model.on_arrival(landing.sent + Duration::from_millis(60), landing);
     }
     let in_flight = send(&mut model, 100, 2);
-    model.begin_anew();
+    model.restart();
     assert_eq!(model.arrives_by(in_flight.sent, &in_flight.beliefs), None);
     model.on_arrival(in_flight.sent + Duration::from_millis(60), in_flight);
     assert_eq!(
