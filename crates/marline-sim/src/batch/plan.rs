@@ -29,7 +29,7 @@ pub enum Alteration {
 /// One run of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedRun {
-    /// The [digest] of what it depends on.
+    /// The [digest](fn@digest) of what it depends on.
     pub key: String,
     /// The axes' values.
     pub cell: Vec<(String, String)>,
