@@ -1,8 +1,8 @@
 //! How often the law came true.
 //!
-//! Now and then a packet's law is kept until its fate is known. If the law is right, the probability
-//! that it gave to the moment of arrival is even between 0 and 1: a tenth of packets arrives in each
-//! tenth of the law. And of packets as many are lost as the law said.
+//! Now and then a packet's law is kept until its fate is known. If the law is right, the
+//! probability that it gave to the moment of arrival is even between 0 and 1: a tenth of packets
+//! arrives in each tenth of the law. And of packets as many are lost as the law said.
 
 use alloc::collections::VecDeque;
 

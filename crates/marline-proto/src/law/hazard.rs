@@ -1,7 +1,8 @@
 //! Is the path dark, or is all that is in flight only late?
 //!
-//! Two hypotheses explain a silence. *It is alive*: the first packet that should be known of is late
-//! by as much as the law says is possible, or it was lost, and with it those that are overdue, too.
+//! Two hypotheses explain a silence. *It is alive*: the first packet that should be known of is
+//! late by as much as the law says is possible, or it was lost, and with it those that are overdue,
+//! too.
 //! *It is dark*: then silence is certain. Before the silence, the odds of the second are how often
 //! the path went dark before, times how long it was not heard of; by Bayes' rule the silence
 //! multiplies them by one over the probability that an alive path is so silent:
@@ -20,13 +21,14 @@ use marline_base::{Duration, Instant};
 const PRIOR: (f64, f64) = (1.0, 120.0);
 /// How long outages and the time between them count (s).
 const LASTING: f64 = 120.0;
-/// Outages that took what was in flight, and outages that only held it, counted before any was seen.
+/// Outages that took what was in flight, and outages that only held it, counted before any was
+/// seen.
 const HELD: (f64, f64) = (1.0, 1.0);
 /// An outage lasts as long again as it has, and at first so long (s): a handover's.
 const SHORTEST: f64 = 0.2;
 /// No silence is less likely than this while the path is alive: models are wrong.
 const LEAST: f64 = 1e-9;
-/// Time without news counts as time without an outage up to this (s): of an idle path nothing is
+/// Time without reports counts as time without an outage up to this (s): of an idle path nothing is
 /// known.
 const IDLE: f64 = 1.0;
 

@@ -2,8 +2,8 @@
 //!
 //! *Rate.* What became of packets is counted against a Beta law, and old counts fade with time, not
 //! with packets: a link that was bad a minute ago says as much of now whether a thousand packets
-//! crossed it since or ten. How quickly they should fade nobody knows, so three memories run side by
-//! side, weighted by how likely each made what came of the packets (as in `wander.rs`).
+//! crossed it since or ten. How quickly they should fade nobody knows, so three memories run side
+//! by side, weighted by how likely each made what came of the packets (as in `wander.rs`).
 //!
 //! *Bursts.* Of two states (Gilbert): after a packet that was lost the next is lost with another
 //! probability. Right after a loss that is what counts; with the time since the loss, in units of
@@ -11,6 +11,8 @@
 
 use libm::{exp, log};
 use marline_base::{Duration, Instant};
+
+use super::weights::weights;
 
 /// Memories.
 const MEMORIES: usize = 3;
@@ -128,13 +130,9 @@ impl Loss {
     }
 
     fn settle(&mut self) {
-        let scores = self.memories.map(|memory| memory.score);
-        let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let weights = scores.map(|score| exp(score - best));
-        let sum: f64 = weights.iter().sum();
-        let rates = self.memories.iter().zip(weights);
-        let rate: f64 = rates.map(|(memory, weight)| weight * memory.rate()).sum();
-        self.rate = rate / sum;
+        let weights = weights(self.memories.map(|memory| memory.score));
+        let each = self.memories.iter().zip(weights);
+        self.rate = each.map(|(memory, weight)| weight * memory.rate()).sum();
     }
 
     /// Share of packets that are lost, as a mean over good and bad moments.
@@ -174,7 +172,7 @@ mod tests {
     use super::*;
     use marline_base::Rng;
 
-    /// Packets every millisecond for so many seconds from `from` on, lost by this rate.
+    /// Packets every millisecond for `seconds` from `from` on, lost by this rate.
     fn carry(loss: &mut Loss, from: u64, seconds: u64, rate: f64, rng: &mut Rng) {
         for n in 1_000 * from..1_000 * (from + seconds) {
             let sent = Instant::from_millis(n);

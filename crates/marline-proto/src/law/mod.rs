@@ -6,8 +6,8 @@
 //!
 //! | file | what | learns from |
 //! | --- | --- | --- |
-//! | `service.rs` | what bytes of ours wait for each other, and how sure that is | gaps between arrivals |
-//! | `wander.rs` | delay that is not ours, changing slowly: the doubt grows with the horizon | delays, as acknowledged |
+//! | `service.rs` | how long bytes of ours wait for each other | gaps between arrivals |
+//! | `wander.rs` | delay that is not ours, changing slowly | delays, as acknowledged |
 //! | `scatter.rs` | how packets lie about that: the law's shape | errors of what was expected |
 //! | `overtaking.rs` | whether each packet is late by itself | the order of arrivals |
 //! | `loss.rs` | how many are lost, and how losses gather | what became of packets |
@@ -15,6 +15,7 @@
 //! | `report.rs` | how long an acknowledgement takes back | when acknowledgements came |
 //! | `shape.rs` | the law itself, and laws together | |
 //! | `calibration.rs` | how often the law came true | |
+//! | `weights.rs` | how models side by side count | |
 //!
 //! ```text
 //! arrives = left + wait(service) + level(wander) + width(service, wander) · error(scatter)
@@ -36,6 +37,7 @@ mod scatter;
 mod service;
 mod shape;
 mod wander;
+mod weights;
 
 use libm::sqrt;
 use marline_base::{Duration, Instant, Rate};
@@ -273,8 +275,8 @@ impl PathLaw {
         self.judge.forget();
     }
 
-    /// How likely the path is dark, where these packets, oldest first, left after the newest that is
-    /// known to have arrived.
+    /// How likely the path is dark, where these packets, oldest first, left after the newest that
+    /// is known to have arrived.
     pub(crate) fn silence<'a>(
         &self,
         now: Instant,

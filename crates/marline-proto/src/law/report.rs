@@ -28,7 +28,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// A packet's arrival was known so much later, but for what the clocks differ by (µs).
+    /// A packet's arrival became known this much later, but for the difference of the clocks (µs).
     pub(super) fn on_report(&mut self, lag: f64) {
         let longest = self.longest.unwrap_or(f64::NEG_INFINITY);
         self.longest = Some(longest.max(lag));

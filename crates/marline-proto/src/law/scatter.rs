@@ -1,11 +1,11 @@
 //! How packets lie about what was expected of them: the shape of the law.
 //!
-//! [`Wander`](super::wander) says where the next packet is expected and how wide errors are. What is
-//! left, errors in units of that width, has a shape that differs from link to link: even where delay
-//! is drawn evenly, two humps where it is held and stepped, a long end where a radio link repeats.
-//! The shape is a histogram of the errors of packets as they were expected when they *left*, newer
-//! ones with more weight, so its quantiles are calibrated whatever the link does, as long as it goes
-//! on doing it.
+//! [`Wander`](super::wander) says where the next packet is expected and how wide errors are. What
+//! is left, errors in units of that width, has a shape that differs from link to link: even where
+//! delay is drawn evenly, two humps where it is held and stepped, a long end where a radio link
+//! repeats. The shape is a histogram of the errors of packets as they were expected when they
+//! *left*, newer ones with more weight, so its quantiles are calibrated whatever the link does, as
+//! long as it goes on doing it.
 
 use super::shape::{KNOTS, SHARES};
 
@@ -13,8 +13,8 @@ use super::shape::{KNOTS, SHARES};
 const SIDE: usize = 48;
 const BINS: usize = 2 * SIDE;
 /// Added to errors before they are put into bins of equal ratio, so that those about zero fall into
-/// the same one (widths). A quarter of it is the finest that is told apart: widths are means over
-/// quieter and busier times.
+/// the same one (widths). A quarter of it is the finest difference that counts: widths are means
+/// over quieter and busier times.
 const CENTRE: f32 = 1.0 / 64.0;
 /// The bin of an error is its exponent and two bits of its mantissa.
 const DROPPED: u32 = 21;
@@ -22,7 +22,7 @@ const DROPPED: u32 = 21;
 const MEMORY: f64 = 1_000.0;
 /// The shape begins as a normal one with a long end, which counts as this number of packets.
 const PRIOR: f64 = 12.0;
-/// Weights are made small again when a packet counts for so much.
+/// Weights are made small again when a packet counts for this.
 const HEAVY: f64 = 1e6;
 /// The quantiles are read again when this share of the packets is new, and at the latest after this
 /// number of them: to read them costs as much as to take in ten packets.

@@ -1,8 +1,8 @@
 //! How long the bottleneck serves a byte, and how sure that is.
 //!
 //! Packets of ours wait behind each other (Lindley's recursion): the bottleneck is free when it has
-//! served what was sent, and what is sent sooner waits until then. The time that it takes for a byte
-//! shows in the gaps between packets that arrive one after the other and stood in its queue. A
+//! served what was sent, and what is sent sooner waits until then. The time that it takes for a
+//! byte shows in the gaps between packets that arrive one after the other and stood in its queue. A
 //! path's *rate* is what it carried at the best; a rate that was never filled is a lower bound, so
 //! that a packet waits for anything between nothing and the bytes before it over that rate.
 //!
@@ -23,15 +23,15 @@ const WHOLE: f64 = 1_200.0 / (1_200.0 + HEAD);
 const MEMORY: f64 = 256.0 * 1_258.0;
 /// The mean is believed in place of the path's rate by what it is of, at most all.
 const TRUSTED: f64 = MEMORY / 4.0;
-/// What is seen counts from this part of the time by the path's rate to so many times of it: rates
+/// What is seen counts from this part of the time by the path's rate to this multiple of it: rates
 /// are maxima, and gaps may be those of jitter. A rate that was never filled may be any part of the
 /// true one.
 const WITHIN: (f64, f64) = (0.8, 4.0);
 const UNFILLED: f64 = 0.01;
 /// No wait is modelled longer than this (µs), however wrong the rate was.
 const LONGEST: f64 = 2e6;
-/// Relative variance of a wait before any was seen: a controller's model is off by a fifth. It counts
-/// as much as a wait of 40 ms (µs²).
+/// Relative variance of a wait before any was seen: a controller's model is off by a fifth. It
+/// counts as much as a wait of 40 ms (µs²).
 const UNSEEN: (f64, f64) = (0.04, 1.6e9);
 /// Packets in how wrong waits are.
 const JUDGED: f64 = 64.0;
@@ -167,7 +167,7 @@ impl Service {
         self.free > now
     }
 
-    /// A packet that was to wait came this much later than expected (µs), of which the square is
+    /// A packet that was to wait came this much later than expected (µs); the square of that is
     /// `usual` without a wait (µs²).
     pub(super) fn on_error(&mut self, wait: f64, error: f64, usual: f64) {
         if wait > 0.0 {
@@ -252,7 +252,7 @@ mod tests {
             (left.busy, left.corrected) = (wait.busy as f32, service.corrected());
         }
         let before = service.wait(now, 0.0, rate, true).mean;
-        // Ten of 1250 bytes on the link, of which a rate of 1 Mb/s counts 95.4 %.
+        // Ten of 1250 bytes on the link; by a rate of 1 Mb/s 95.4 % of them count.
         assert!((before - 95.4e3).abs() < 50.0, "{before}");
         // The last waited for 40 ms, not for 85.85.
         for _ in 0..2 {

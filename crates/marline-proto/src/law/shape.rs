@@ -109,7 +109,7 @@ impl Law {
         (1.0 - self.loss) * self.share(t)
     }
 
-    /// When it is there with probability `p`; `None` if so much never arrives.
+    /// When it is there with probability `p`; `None` if a larger share never arrives.
     pub fn quantile(&self, p: f64) -> Option<f64> {
         let arrives = 1.0 - self.loss;
         (p >= 0.0 && p < arrives).then(|| self.place(p / arrives))
@@ -238,7 +238,7 @@ impl Law {
         Self::through(points, self.at, loss)
     }
 
-    /// The law whose distribution is straight between these points, both of which ascend.
+    /// The law whose distribution is straight between these points, which ascend.
     fn through(points: impl Iterator<Item = (f64, f64)>, at: f64, loss: f64) -> Self {
         let mut knots = [0.0; KNOTS];
         let (mut next, mut last) = (0, (f64::NEG_INFINITY, 0.0));

@@ -6,18 +6,21 @@
 //! grows how wrong the level may be.
 //!
 //! For one ratio λ of q to the variance of the scatter this is a Kalman filter in one dimension.
-//! Nobody knows λ, and paths differ in it by orders: delay that is drawn again for each packet calls
-//! for a small one, delay that steps for a large one. So several filters run side by side, each is
-//! weighted by how likely it made what arrived *from where it stood when the packets left*, and the
-//! level is their mixture's mean (Bayesian model averaging; the weights forget, as λ changes too).
+//! Nobody knows λ, and paths differ in it by orders: delay that is drawn again for each packet
+//! calls for a small one, delay that steps for a large one. So several filters run side by side,
+//! each is weighted by how likely it made what arrived *from where it stood when the packets left*,
+//! and the level is their mixture's mean (Bayesian model averaging; the weights forget, as λ
+//! changes too).
 
-use libm::{exp, log, sqrt};
+use libm::{log, sqrt};
+
+use super::weights::weights;
 
 /// Filters.
 pub(super) const FILTERS: usize = 3;
-/// λ of the filters (1/s): variance that the level gains in a second in units of the scatter's. On a
-/// path of 500 packets/s with an acknowledgement for every other one, the filters have memories of
-/// 1/√(λ/250): 50, 6 and 1 acknowledgements.
+/// λ of the filters (1/s): variance that the level gains in a second in units of the scatter's. On
+/// a path of 500 packets/s with an acknowledgement for every other one, the filters have memories
+/// of 1/√(λ/250): 50, 6 and 1 acknowledgements.
 const RATIOS: [f64; FILTERS] = [0.1, 8.0, 250.0];
 /// Acknowledgements in a filter's mean error: half a second of a path that carries 1 Mb/s, long
 /// enough for a mean of errors to be known to 15 %.
@@ -44,9 +47,9 @@ struct Filter {
     level: f64,
     /// Its variance, in units of the scatter's.
     doubt: f64,
-    /// Mean root of the errors of what it said of packets when they left, over how wrong it may have
-    /// been: of roots, so that errors of an outage are forgotten twice as soon as they would be
-    /// (√µs).
+    /// Mean root of the errors of what it said of packets when they left, over how wrong it may
+    /// have been: of roots, so that errors of an outage are forgotten twice as soon as they would
+    /// be (√µs).
     root: f64,
     /// Logarithm of its likelihood, lately.
     score: f64,
@@ -134,8 +137,8 @@ impl Wander {
         (self.variance + self.drift * horizon.min(LONGEST)).max(LEAST * LEAST)
     }
 
-    /// An acknowledgement reports packets; the newest left `elapsed` seconds after the newest of the
-    /// acknowledgement before.
+    /// An acknowledgement reports packets; the newest left `elapsed` seconds after the newest of
+    /// the acknowledgement before.
     pub(super) fn on_batch(&mut self, batch: &Batch, elapsed: f64) {
         if batch.is_empty() {
             return;
@@ -173,11 +176,7 @@ impl Wander {
 
     /// The mixture of the filters.
     fn settle(&mut self) {
-        let scores = self.filters.map(|filter| filter.score);
-        let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let weights = scores.map(|score| exp(score - best));
-        let sum: f64 = weights.iter().sum();
-        let weights = weights.map(|weight| weight / sum);
+        let weights = weights(self.filters.map(|filter| filter.score));
         let each = || self.filters.iter().zip(weights).zip(RATIOS);
         let level = each()
             .map(|((filter, weight), _)| weight * filter.level)

@@ -25,6 +25,8 @@
 
 use marline_base::{Duration, Instant, Rate};
 
+use crate::law::Arrival;
+
 mod ceiling;
 mod succession;
 
@@ -138,26 +140,6 @@ struct Report {
     errors: Upper,
 }
 
-/// A packet that arrived.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Landing {
-    /// Its number.
-    pub(crate) number: u64,
-    /// When it left.
-    pub(crate) sent: Instant,
-    /// Bytes.
-    pub(crate) size: u32,
-    /// When it arrived, on the peer's clock.
-    pub(crate) at_us: u64,
-    /// How much longer it took than the quickest packet lately (µs).
-    pub(crate) beyond: f64,
-    /// What the model believed when it left.
-    pub(crate) beliefs: Beliefs,
-    /// It was acknowledged by the path's own way back, which says when to expect further
-    /// acknowledgements.
-    pub(crate) own_way: bool,
-}
-
 /// The model of one path.
 #[derive(Debug, Default)]
 pub(crate) struct ArrivalModel {
@@ -231,16 +213,16 @@ impl ArrivalModel {
 
     /// A packet that arrived is acknowledged `now`. Calls in ascending order of numbers within one
     /// acknowledgement.
-    pub(crate) fn on_arrival(&mut self, now: Instant, landing: Landing) {
-        let Landing {
+    pub(crate) fn on_arrival(&mut self, now: Instant, arrival: &Arrival, beliefs: Beliefs) {
+        let Arrival {
             number,
             sent,
             size,
             at_us,
             beyond,
-            beliefs,
             own_way,
-        } = landing;
+            left: _,
+        } = *arrival;
         if beliefs.beginning != self.beginning {
             return;
         }

@@ -1,12 +1,14 @@
-//! What the path's law says of a packet that leaves now.
+//! What the path's law learns of its packets, and says of one that leaves now.
 
 use alloc::boxed::Box;
 
 use marline_base::Instant;
 
+use super::arrival::Beliefs;
+use super::sent::Settled;
 use super::track::Path;
 use super::view::PathView;
-use crate::law::{Calibration, Carries, Law, Silence};
+use crate::law::{Arrival, Calibration, Carries, Law, Left, Silence};
 use crate::wire::PathId;
 
 /// What was expected of a packet as it left, by the path's law and by what schedulers see.
@@ -34,6 +36,37 @@ impl Path {
             rate: self.rate(),
             filled: self.was_filled(),
         }
+    }
+
+    /// A packet of `size` bytes leaves now: what the law is, to judge it by what becomes of it.
+    pub(super) fn expect(&mut self, now: Instant, size: u32) -> Left {
+        if self.law.is_judged(now)
+            && let Some(law) = self.after(now, 0)
+        {
+            self.law.judge(now, self.ledger.next_number(), law);
+        }
+        self.law.on_sent(now, size, self.carries())
+    }
+
+    /// A packet arrived; `beliefs` are those of when it left.
+    pub(crate) fn on_arrival(&mut self, now: Instant, arrival: &Arrival, beliefs: Beliefs) {
+        self.arrival.on_arrival(now, arrival, beliefs);
+        self.law.on_arrival(now, arrival);
+    }
+
+    /// One acknowledgement reported these.
+    pub(super) fn on_reported(&mut self, now: Instant, acked: &[Settled]) {
+        let in_time = acked.iter().filter(|p| p.eliciting && !p.spurious);
+        if let Some(newest) = acked.iter().map(|p| p.number).max() {
+            self.law.on_acked(now, in_time.count() as u32, newest);
+        }
+        self.law.refresh(now);
+    }
+
+    /// The clocks differ by something else than before: no delay that was learnt is right.
+    pub(crate) fn on_clock_jump(&mut self) {
+        self.arrival.restart();
+        self.law.restart();
     }
 
     /// How likely the path is dark, by what was sent after the newest packet that arrived.

@@ -42,6 +42,7 @@ mod received;
 mod relayed;
 mod repeats;
 mod rtt;
+mod sent;
 mod silence;
 mod size;
 mod state;
@@ -52,16 +53,16 @@ pub(crate) mod view;
 
 pub use crate::flow::emission::EmissionKind;
 pub use arrival::ArrivalForecast;
-pub(crate) use arrival::Landing;
 pub use expects::Foreseen;
 pub use state::PathState;
 
 pub(crate) use control::Control;
-pub(crate) use ledger::{Rescued, SentFrame, SentPacket, Settled};
 pub(crate) use loss_meter::LOSSY;
+pub(crate) use sent::{Rescued, SentFrame, SentPacket, Settled};
 pub(crate) use state::{Health, Reason, Trial};
 pub(crate) use timers::PathTimer;
-pub(crate) use track::{Path, Timing, WHOLE_MARGIN};
+pub(crate) use track::{Path, WHOLE_MARGIN};
+pub(crate) use trips::Timing;
 
 /// How a path begins.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -13,7 +13,7 @@ use super::arrival::ArrivalModel;
 use super::cost::Cost;
 use super::counters::PathCounters;
 use super::delivery::DeliverySampler;
-use super::ledger::{Ledger, SentPacket, Settled};
+use super::ledger::Ledger;
 use super::loss_meter::LossMeter;
 use super::mistakes::{Mistakes, REMEMBERED};
 use super::one_way::OneWay;
@@ -25,7 +25,9 @@ use super::received::Received;
 use super::relayed::Relayed;
 use super::repeats::Repeats;
 use super::rtt::Rtt;
+use super::sent::{SentPacket, Settled};
 use super::size::DatagramSize;
+use super::trips::Timing;
 use super::view::PathView;
 use super::{Health, PathParams, PathState, Reason, Trial};
 use crate::congestion::carrier::Told;
@@ -59,17 +61,6 @@ const RATE_DECAY: f64 = 1.0 / 64.0;
 /// The rate that the window of a never filled path suggests counts up to what was asked for, or up
 /// to this multiple of what the path was seen to carry.
 const GROWING: f64 = 1.25;
-
-/// What an acknowledgement says about time.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Timing {
-    /// The path's round trip, if it shows one.
-    pub(crate) rtt: Option<Duration>,
-    /// When the path's own way back would have brought it. What a quicker way reports sooner was
-    /// delivered no sooner: measured at the moment of that report, a path would look quicker by the
-    /// difference.
-    pub(crate) heard: Instant,
-}
 
 #[derive(Debug)]
 pub(crate) struct Path {
@@ -460,12 +451,7 @@ impl Path {
         if packet.eliciting {
             self.last_eliciting_sent = now;
             self.probes = self.probes.saturating_sub(1);
-            if self.law.is_judged(now)
-                && let Some(law) = self.after(now, 0)
-            {
-                self.law.judge(now, self.ledger.next_number(), law);
-            }
-            packet.left = self.law.on_sent(now, packet.size, self.carries());
+            packet.left = self.expect(now, packet.size);
             packet.beliefs = self.arrival.on_sent(now, packet.size, self.rate());
             let behind_ours = self.rtt.min() + packet.beliefs.waits();
             let trip = self.rtt.smoothed().max(behind_ours);
@@ -515,11 +501,7 @@ impl Path {
                 .on_acked(timing.heard, size, packet.sent, packet.delivery);
         }
         self.counters.acked_bytes += bytes;
-        let told = acked.iter().filter(|p| p.eliciting && !p.spurious);
-        if let Some(newest) = acked.iter().map(|p| p.number).max() {
-            self.law.on_acked(now, told.count() as u32, newest);
-        }
-        self.law.refresh(now);
+        self.on_reported(now, acked);
         let newest = acked.iter().map(|p| p.sent).max();
         if let (Some(sent), true) = (newest, bytes > 0) {
             let (delivered, trip) = (self.sampler.delivered(), self.rtt.smoothed());

@@ -9,6 +9,17 @@ use marline_base::{Duration, Instant};
 use super::Settled;
 use crate::wire::{Ack, Arrival};
 
+/// What an acknowledgement says about time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    /// The path's round trip, if it shows one.
+    pub(crate) rtt: Option<Duration>,
+    /// When the path's own way back would have brought it. What a quicker way reports sooner was
+    /// delivered no sooner: measured at the moment of that report, a path would look quicker by the
+    /// difference.
+    pub(crate) heard: Instant,
+}
+
 /// The mean round trip of the packets whose arrival this acknowledgement reports first, if some of
 /// them were overtaken; what the peer waited before it wrote this is taken off. The acknowledgement
 /// came by the path's own way.

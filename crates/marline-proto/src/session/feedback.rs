@@ -14,9 +14,7 @@ use crate::event::Event;
 use crate::flow::{RecvHalf, SendHalf, Symbol};
 use crate::law::Arrival;
 use crate::observe::{PathMetrics, Record};
-use crate::path::{
-    Control, EmissionKind, Health, LOSSY, Landing, SentFrame, Settled, Timing, trips,
-};
+use crate::path::{Control, EmissionKind, Health, LOSSY, SentFrame, Settled, Timing, trips};
 use crate::sched::{Feedback, Outcome, PathView};
 use crate::wire::{Ack, FlowId, FlowKind, PathId, close_code};
 
@@ -70,8 +68,7 @@ impl Session {
                     },
                 );
                 if path.one_way.take_jump() {
-                    path.arrival.restart();
-                    path.law.restart();
+                    path.on_clock_jump();
                 }
             }
         }
@@ -121,20 +118,9 @@ impl Session {
             let (number, at_us) = (arrival.packet, arrival.at_us);
             let beyond = path.one_way.on_arrival(now, number, packet.sent, at_us);
             if path.one_way.take_jump() {
-                path.arrival.restart();
-                path.law.restart();
+                path.on_clock_jump();
             }
             if packet.eliciting {
-                let landing = Landing {
-                    number,
-                    sent: packet.sent,
-                    size: packet.size,
-                    at_us,
-                    beyond,
-                    beliefs: packet.beliefs,
-                    own_way: via == ack.path,
-                };
-                path.arrival.on_arrival(now, landing);
                 let arrival = Arrival {
                     number,
                     sent: packet.sent,
@@ -144,7 +130,7 @@ impl Session {
                     left: packet.left,
                     own_way: via == ack.path,
                 };
-                path.law.on_arrival(now, &arrival);
+                path.on_arrival(now, &arrival, packet.beliefs);
             }
         }
         let lost = path.ledger.detect_lost(now, &path.rtt);

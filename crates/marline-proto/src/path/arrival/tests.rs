@@ -1,4 +1,5 @@
 use super::*;
+use crate::law::Left;
 use marline_base::Rng;
 
 /// Sends a packet of 1250 bytes every `gap` over a link of `rate`, whose delay is `delay(now)`;
@@ -22,16 +23,16 @@ fn follow(
             pending.pop_front();
             // The peer's clock is 5 s behind ours… or ahead: only differences matter.
             let at_us = (arrival + Duration::from_secs(5)).as_micros();
-            let landing = Landing {
+            let arrival = Arrival {
                 number,
                 sent,
                 size: 1_250,
                 at_us,
                 beyond: f64::MAX,
-                beliefs,
+                left: Left::default(),
                 own_way: true,
             };
-            model.on_arrival(now, landing);
+            model.on_arrival(now, &arrival, beliefs);
             number += 1;
         }
         let forecast = model.forecast(rate, None);
@@ -79,16 +80,16 @@ fn our_own_queue_is_part_of_the_forecast_and_not_of_the_spread() {
             let at = now + Duration::from_millis(15 + n as u64);
             let number = 10 * burst + n as u64;
             let at_us = at.as_micros();
-            let landing = Landing {
+            let arrival = Arrival {
                 number,
                 sent: now,
                 size: 1_250,
                 at_us,
                 beyond: f64::MAX,
-                beliefs,
+                left: Left::default(),
                 own_way: true,
             };
-            model.on_arrival(at, landing);
+            model.on_arrival(at, &arrival, beliefs);
         }
         if let Some(forecast) = forecast {
             assert!((micros(forecast.free.since(now)) - 10_000.0).abs() < 1.0);
@@ -150,16 +151,16 @@ fn overrated(runs: u64, mut extra: impl FnMut() -> i64) -> (ArrivalModel, i64) {
         let at = free + 20_000 + extra();
         let beyond = (at - sent.as_micros() as i64 - 21_250) as f64;
         let heard = Instant::from_micros(at as u64);
-        let landing = Landing {
+        let arrival = Arrival {
             number: n,
             sent,
             size: 1_250,
             at_us: at as u64,
             beyond: beyond.max(0.0),
-            beliefs,
+            left: Left::default(),
             own_way: true,
         };
-        model.on_arrival(heard, landing);
+        model.on_arrival(heard, &arrival, beliefs);
     }
     (model, free)
 }
@@ -183,16 +184,16 @@ fn a_rate_that_was_too_low_leaves_no_queue_behind() {
         let sent = Instant::from_millis(2 * n);
         let beliefs = model.on_sent(sent, 1_250, said);
         let at = sent + Duration::from_millis(21);
-        let landing = Landing {
+        let arrival = Arrival {
             number: n,
             sent,
             size: 1_250,
             at_us: at.as_micros(),
             beyond: 0.0,
-            beliefs,
+            left: Left::default(),
             own_way: true,
         };
-        model.on_arrival(at, landing);
+        model.on_arrival(at, &arrival, beliefs);
     }
     // Taken for queued they would show a service time of 2 ms.
     let service = 1_250.0 * model.succession.service(0.8);
@@ -218,16 +219,16 @@ fn feedback_is_due_after_the_path_the_wait_and_the_way_back() {
         // 30 ms there, on a clock that is an hour ahead, and 20 ms back.
         let at_us = sent.as_micros() + 30_000 + 3_600_000_000;
         let heard = sent + Duration::from_millis(50);
-        let landing = Landing {
+        let arrival = Arrival {
             number: n,
             sent,
             size: 1_250,
             at_us,
             beyond: 0.0,
-            beliefs,
+            left: Left::default(),
             own_way: true,
         };
-        model.on_arrival(heard, landing);
+        model.on_arrival(heard, &arrival, beliefs);
     }
     let sent = Instant::from_millis(20_000);
     model.on_sent(sent, 1_250, rate);
@@ -291,55 +292,59 @@ fn a_peer_may_name_any_times() {
         let sent = Instant::from_millis(1);
         let beliefs = model.on_sent(sent, 1_250, rate);
         for number in 0..400 {
-            let landing = Landing {
+            let arrival = Arrival {
                 number,
                 sent,
                 size: 1_250,
                 at_us: if number == 0 { first } else { then },
                 beyond: 0.0,
-                beliefs,
+                left: Left::default(),
                 own_way: false,
             };
-            model.on_arrival(sent, landing);
+            model.on_arrival(sent, &arrival, beliefs);
             assert!(model.arrives_by(sent, &beliefs).is_some());
         }
     }
 }
 
 #[test]
-fn after_a_clock_stood_still_it_begins_anew() {
+fn after_a_clock_stood_still_it_restarts() {
     let rate = Rate::from_mbps(10);
     let mut model = ArrivalModel::default();
     let send = |model: &mut ArrivalModel, number: u64, hours: u64| {
         let sent = Instant::from_millis(2 * number);
         let beliefs = model.on_sent(sent, 1_250, rate);
         let arrived = sent + Duration::from_millis(30);
-        Landing {
+        let arrival = Arrival {
             number,
             sent,
             size: 1_250,
             at_us: arrived.as_micros() + hours * 3_600_000_000,
             beyond: 0.0,
-            beliefs,
+            left: Left::default(),
             own_way: true,
-        }
+        };
+        (arrival, beliefs)
     };
     for number in 0..100 {
-        let landing = send(&mut model, number, 1);
-        model.on_arrival(landing.sent + Duration::from_millis(60), landing);
+        let (arrival, beliefs) = send(&mut model, number, 1);
+        let heard = arrival.sent + Duration::from_millis(60);
+        model.on_arrival(heard, &arrival, beliefs);
     }
-    let in_flight = send(&mut model, 100, 2);
+    let (in_flight, beliefs) = send(&mut model, 100, 2);
     model.restart();
-    assert_eq!(model.arrives_by(in_flight.sent, &in_flight.beliefs), None);
-    model.on_arrival(in_flight.sent + Duration::from_millis(60), in_flight);
+    assert_eq!(model.arrives_by(in_flight.sent, &beliefs), None);
+    let heard = in_flight.sent + Duration::from_millis(60);
+    model.on_arrival(heard, &in_flight, beliefs);
     assert_eq!(
         model.forecast(rate, None),
         None,
         "it was judged by what was believed before"
     );
     for number in 101..110 {
-        let landing = send(&mut model, number, 2);
-        model.on_arrival(landing.sent + Duration::from_millis(60), landing);
+        let (arrival, beliefs) = send(&mut model, number, 2);
+        let heard = arrival.sent + Duration::from_millis(60);
+        model.on_arrival(heard, &arrival, beliefs);
     }
     let forecast = model.forecast(rate, None).unwrap();
     let hours = 2.0 * 3.6e9 + 30e3;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::path::delivery::DeliverySnapshot;
 
 fn send(ledger: &mut Ledger, ms: u64) {
     let delivery = DeliverySnapshot {

@@ -2,7 +2,7 @@ use smallvec::SmallVec;
 
 use super::*;
 use crate::congestion::{Params, registry};
-use crate::path::Landing;
+use crate::law::Arrival;
 
 /// A path of 10 ms each way that is in slow start.
 fn new_path() -> Path {
@@ -33,16 +33,16 @@ fn path() -> Path {
     }
     let now = Instant::from_millis(79);
     for packet in path.ledger.on_ack(now, &[0..=29]).expect("they were sent") {
-        let landing = Landing {
+        let arrival = Arrival {
             number: packet.number,
             sent: packet.sent,
             size: packet.size,
             at_us: packet.sent.as_micros() + 10_000,
             beyond: 0.0,
-            beliefs: packet.beliefs,
+            left: packet.left,
             own_way: true,
         };
-        path.arrival.on_arrival(now, landing);
+        path.on_arrival(now, &arrival, packet.beliefs);
     }
     path
 }

@@ -20,7 +20,7 @@ pub(super) struct Staged {
 }
 
 impl Hop {
-    /// Notes what a schedule promises of which these packets were sent on each path.
+    /// Notes what a schedule promises that has sent these packets on each path.
     fn promise(&mut self, views: &[PathView], staged: &Staged, sent: &[u32], schedule: &Schedule) {
         let block = &staged.block;
         if !self.knows_all(block, views) {
