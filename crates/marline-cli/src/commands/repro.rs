@@ -1,5 +1,6 @@
 //! `marline repro`: what the papers report beside what is measured here.
 
+mod drawn;
 mod field;
 mod law;
 mod processes;
@@ -90,7 +91,8 @@ pub(super) struct Args {
     /// Only for `field` and `law`: the same draws in every run, for CI
     #[arg(long, conflicts_with = "seed")]
     fixed: bool,
-    /// Only for `field` and `law`: repeat the draws of the run that printed this seed [default: a fresh one]
+    /// Only for `field` and `law`: repeat the draws of the run that printed this seed [default: a
+    /// fresh one]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Only for `field`: also a sender that knows each link's rate, one round trip late

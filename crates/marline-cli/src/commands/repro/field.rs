@@ -1,13 +1,12 @@
 //! `marline repro field`: the bench of links that nobody chose.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use marline_sim::field::{self, MOST_SEED, Options, Report};
+use marline_sim::field::{self, Options, Report};
 
-use super::{Args, output, runs, stop};
+use super::drawn::{self, Drawn};
+use super::{Args, output};
 use crate::commands::CliError;
 
 /// What `marline repro` calls it.
@@ -17,8 +16,6 @@ pub(super) const TITLE: &str = "Links that nobody chose: recorded, drawn and mis
 /// The sets, where the list of figures stands for others.
 pub(super) const SETS: [&str; 4] = ["wifi-cell", "leo-cell", "drawn", "misbehaving"];
 
-/// The seed of `--fixed`: any would do, as long as it stays.
-pub(super) const FIXED: u64 = 46;
 /// Share of the cells that may be broken. 2 % was the aim: a cell at the very edge of the promise
 /// is found beyond it in one run of twenty, and few cells lie there. What is missed is a live
 /// stream whose link fades while bytes stand in it: they arrive at a tenth of the rate, which is
@@ -34,11 +31,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
             .iter()
             .map(|set| ("set".to_owned(), set.clone())),
     );
-    let seed = match (args.fixed, args.seed) {
-        (true, _) => FIXED,
-        (false, Some(seed)) => seed,
-        (false, None) => fresh(),
-    };
+    let seed = drawn::seed(args);
     let options = Options {
         seed,
         quick: args.quick,
@@ -48,27 +41,15 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         only: &only,
     };
     let bench = field::prepare(options).map_err(CliError::usage)?;
-    // Without standard error there is nobody to tell.
-    let mut stderr = std::io::stderr().lock();
-    for missing in &bench.missing {
-        let _ = writeln!(stderr, "LEFT OUT {missing}");
-    }
-    let wanted = bench.runs();
-    let _ = writeln!(
-        stderr,
-        "seed {seed}: {wanted} runs; --seed {seed} repeats them"
-    );
-    drop(stderr);
-    let stop = stop::on_signals()?;
-    let bar = runs::bar(NAME);
-    bar.set_length(wanted as u64);
-    let report = bench.run(runs::threads(args.jobs), &stop, |over| {
-        bar.set_position(over as u64)
-    });
-    bar.finish_and_clear();
-    let report = report.ok_or_else(|| {
-        CliError::runtime("stopped before all runs were made")
-            .hint("--quick makes fewer; --cell set=NAME, place=NAME or load=NAME some of them")
+    let drawn = Drawn {
+        name: NAME,
+        seed,
+        missing: &bench.missing,
+        runs: bench.runs(),
+        fewer: "--quick makes fewer; --cell set=NAME, place=NAME or load=NAME some of them",
+    };
+    let report = drawn.make(args, |threads, stop, progress| {
+        bench.run(threads, stop, progress)
     })?;
     if let Some(folder) = &args.write {
         write(&folder.join(NAME), &report)?;
@@ -107,14 +88,6 @@ pub(super) fn only_here(args: &Args) -> Result<(), CliError> {
             .hint(format!("write `marline repro {NAME} {flag}`"))),
         None => Ok(()),
     }
-}
-
-/// A seed that nobody chose: of the clock's smallest parts.
-pub(super) fn fresh() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let nanos = now.map_or(0, |time| time.as_nanos() as u64);
-    // The last digits of clocks are often zeros.
-    1 + (nanos / 1_000).wrapping_mul(0x9e37_79b9_7f4a_7c15) % MOST_SEED
 }
 
 fn write(folder: &Path, report: &Report) -> Result<(), CliError> {

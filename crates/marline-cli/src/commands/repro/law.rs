@@ -1,12 +1,11 @@
 //! `marline repro law`: what the paths' laws are worth, by what became of packets.
 
 use std::fs;
-use std::io::Write;
 
 use marline_sim::law::{self, Options};
 
-use super::field::{FIXED, fresh};
-use super::{Args, output, runs, stop};
+use super::drawn::{self, Drawn};
+use super::{Args, output};
 use crate::commands::CliError;
 
 /// What `marline repro` calls it.
@@ -18,11 +17,7 @@ const PICTURE: &str = "law.svg";
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     refuse(args)?;
-    let seed = match (args.fixed, args.seed) {
-        (true, _) => FIXED,
-        (false, Some(seed)) => seed,
-        (false, None) => fresh(),
-    };
+    let seed = drawn::seed(args);
     let only: Vec<String> = args.figure.iter().cloned().collect();
     let options = Options {
         seed,
@@ -31,26 +26,15 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         only: &only,
     };
     let bench = law::prepare(options).map_err(CliError::usage)?;
-    // Without standard error there is nobody to tell.
-    let mut stderr = std::io::stderr().lock();
-    for missing in &bench.missing {
-        let _ = writeln!(stderr, "LEFT OUT {missing}");
-    }
-    let wanted = bench.runs();
-    let _ = writeln!(
-        stderr,
-        "seed {seed}: {wanted} runs; --seed {seed} repeats them"
-    );
-    drop(stderr);
-    let stop = stop::on_signals()?;
-    let bar = runs::bar(NAME);
-    bar.set_length(wanted as u64);
-    let report = bench.run(runs::threads(args.jobs), &stop, |over| {
-        bar.set_position(over as u64)
-    });
-    bar.finish_and_clear();
-    let report = report.ok_or_else(|| {
-        CliError::runtime("stopped before all runs were made").hint("--quick makes fewer")
+    let drawn = Drawn {
+        name: NAME,
+        seed,
+        missing: &bench.missing,
+        runs: bench.runs(),
+        fewer: "--quick makes fewer",
+    };
+    let report = drawn.make(args, |threads, stop, progress| {
+        bench.run(threads, stop, progress)
     })?;
     if let Some(folder) = &args.write {
         let cannot = |error: std::io::Error| {
