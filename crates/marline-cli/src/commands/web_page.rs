@@ -3,7 +3,7 @@
 use super::CliError;
 use crate::config::{WebCertificate, WebPage};
 use crate::control::Manage;
-use crate::web::{self, Certificate, Door, Login, Password, Token};
+use crate::web::{self, Certificate, Door, Login, Password, Tls, Token};
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,9 @@ pub(super) struct ServedPage {
 struct Protected {
     login: Login,
     password: PathBuf,
-    certificate: Arc<Certificate>,
-    own: bool,
+    tls: Tls,
+    /// Of a certificate that no browser trusts.
+    fingerprint: Option<String>,
 }
 
 /// A file of the page's that is of no use.
@@ -72,11 +73,13 @@ impl ServedPage {
             let file = &login.password;
             let password =
                 Password::kept(file).map_err(|error| unusable("password", file, &error))?;
+            let certificate = certificate(&login.certificate, page.address)?;
+            let own = matches!(login.certificate, WebCertificate::Own(_));
             Ok::<_, CliError>(Protected {
                 login: Login::new(password),
                 password: file.clone(),
-                certificate: Arc::new(certificate(&login.certificate, page.address)?),
-                own: matches!(login.certificate, WebCertificate::Own(_)),
+                fingerprint: own.then(|| certificate.fingerprint()),
+                tls: certificate.tls().map_err(CliError::runtime)?,
             })
         });
         Ok(ServedPage {
@@ -96,8 +99,7 @@ impl ServedPage {
             (Some(protected), _) => {
                 let file = protected.password.display();
                 tracing::info!("page at https://{address}/, with the password in {file}");
-                if protected.own {
-                    let print = protected.certificate.fingerprint();
+                if let Some(print) = &protected.fingerprint {
                     tracing::info!(
                         "browsers warn of its certificate once; it is the right one if its SHA-256 \
                          fingerprint is {print}"
@@ -115,13 +117,10 @@ impl ServedPage {
 
     /// Serves it until the future is dropped.
     pub(super) async fn serve<M: Manage>(self, managed: Arc<M>) {
-        let (door, certificate) = match self.protected {
-            Some(protected) => (
-                Door::Login(self.token, protected.login),
-                Some(protected.certificate),
-            ),
-            None => (Door::Token(self.token), None),
+        let door = match self.protected {
+            Some(protected) => Door::Login(self.token, protected.login, protected.tls),
+            None => Door::Token(self.token),
         };
-        web::serve(self.listener, managed, door, certificate).await;
+        web::serve(self.listener, managed, door).await;
     }
 }

@@ -171,8 +171,8 @@ pub struct RawClient {
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub web_login: Option<Written>,
     /// The page's certificate, those that lead from it to an authority, and its private key, as PEM
-    /// in one file; read again when it changes [default: one of its own, of which browsers warn
-    /// once; its fingerprint is logged].
+    /// in one file; read again when it changes [default: one of its own; browsers warn of it
+    /// once, and its fingerprint is logged].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub web_certificate: Option<Written>,
     /// Write what sessions do to files of this folder, for tools that read qlog: each packet, its
@@ -335,8 +335,8 @@ pub struct RawServer {
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub web_login: Option<Written>,
     /// The page's certificate, those that lead from it to an authority, and its private key, as PEM
-    /// in one file; read again when it changes [default: one of its own, of which browsers warn
-    /// once; its fingerprint is logged].
+    /// in one file; read again when it changes [default: one of its own; browsers warn of it
+    /// once, and its fingerprint is logged].
     #[arg(long, value_name = "FILE", value_parser = Written::flag)]
     pub web_certificate: Option<Written>,
     /// Write what sessions do to files of this folder, for tools that read qlog: each packet, its

@@ -28,7 +28,7 @@ pub(super) type Body = Either<Full<Bytes>, Channel<Bytes>>;
 
 /// Nothing but this host's own files runs in the page, and nothing leaves it.
 const CSP: &str = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
-/// Most bytes of a login.
+/// Most bytes of a login: a password of a thousand characters, each escaped. A choice.
 const MAX_LOGIN: usize = 4096;
 /// The form that asks for the password; its second half after a remark.
 const FORM: [&str; 2] = [
@@ -147,7 +147,7 @@ async fn outside(
         (Admission::Refused(status, text), _) => plain(status, text),
         (Admission::Form, _) => form(StatusCode::OK, ""),
         (Admission::File(name), _) => file(name).unwrap_or_else(nothing),
-        (Admission::Password, Door::Login(token, login)) => {
+        (Admission::Password, Door::Login(token, login, _)) => {
             let Some(password) = password(request).await else {
                 return plain(StatusCode::BAD_REQUEST, "send the form's `password`\n");
             };
@@ -174,7 +174,7 @@ async fn outside(
                 }
             }
         }
-        (Admission::Leave, Door::Login(_, login)) => {
+        (Admission::Leave, Door::Login(_, login, _)) => {
             cookies(&request).for_each(|cookie| login.leave(cookie));
             let mut response = to("/login");
             set_cookie(&mut response, "", Duration::ZERO);

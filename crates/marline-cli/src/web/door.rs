@@ -2,6 +2,7 @@
 
 use super::host::{asks_locally, is_same_origin};
 use super::login::Login;
+use super::tls::Tls;
 use super::token::Token;
 use hyper::header::{COOKIE, HeaderValue};
 use hyper::{Method, Request, StatusCode};
@@ -15,8 +16,8 @@ pub(super) const LOGGED_IN: &str = "__Host-marline";
 pub enum Door {
     /// Who has its address, which has a token, and asks by a name of this host.
     Token(Token),
-    /// Who has that address and has logged in.
-    Login(Token, Login),
+    /// Who has that address and has logged in, over TLS.
+    Login(Token, Login, Tls),
 }
 
 /// What a request comes to.
@@ -38,9 +39,12 @@ pub(super) enum Admission {
 }
 
 impl Door {
-    /// Whether TLS protects what is said here.
-    pub(super) fn is_encrypted(&self) -> bool {
-        matches!(self, Door::Login(..))
+    /// What protects what is said here, if anything does.
+    pub(super) fn tls(&self) -> Option<&Tls> {
+        match self {
+            Door::Token(_) => None,
+            Door::Login(.., tls) => Some(tls),
+        }
     }
 
     /// What a request comes to.
@@ -59,9 +63,9 @@ impl Door {
                  as it starts (`page at http://...`)\n",
             ),
             // By another name a browser finds no certificate for it, and has no cookie.
-            _ if !is_same_origin(request, self.is_encrypted()) => foreign,
+            _ if !is_same_origin(request, self.tls().is_some()) => foreign,
             Door::Token(_) => Admission::Inside(rest.to_owned()),
-            Door::Login(token, login) => {
+            Door::Login(token, login, _) => {
                 let is_in = cookies(request).any(|cookie| login.knows(cookie, now));
                 match (request.method(), path) {
                     (&Method::GET, "login") => Admission::Form,
@@ -89,6 +93,7 @@ pub(super) fn cookies<B>(request: &Request<B>) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::super::login::{Password, Try};
+    use super::super::tls::Certificate;
     use super::*;
     use std::net::{IpAddr, Ipv4Addr};
 
@@ -106,7 +111,8 @@ mod tests {
         };
         let token = Token::new().unwrap();
         let inside = format!("/{}/api/v1/now", token.as_str());
-        let door = Door::Login(token, login);
+        let tls = Certificate::own(None, from).unwrap().tls().unwrap();
+        let door = Door::Login(token, login, tls);
         let ask = |method: &str, path: &str, cookie: &str, origin: Option<&str>| {
             let request = Request::builder().method(method).uri(path);
             let request = request
@@ -132,6 +138,8 @@ mod tests {
         assert_eq!(ask("GET", "/", "", None), Admission::ToForm);
         assert_eq!(ask("GET", "/", &good, None), Admission::ToForm);
         assert_eq!(ask("GET", "/login", "", None), Admission::Form);
+        // Who has no cookie may try a password; nothing else is done for who lacks anything.
+        assert_eq!(ask("POST", "/login", "", own), Admission::Password);
         for (path, cookie, origin) in [
             (inside.as_str(), "", None),
             (inside.as_str(), "__Host-marline=00", None),
@@ -145,13 +153,11 @@ mod tests {
             ),
             ("/login", "", Some("https://evil.example")),
             ("/logout", "", None),
+            ("/logout", good.as_str(), Some("https://evil.example")),
         ] {
             let found = ask("POST", path, cookie, origin);
             let refused = matches!(found, Admission::Refused(StatusCode::FORBIDDEN, _));
-            assert!(
-                refused || (path == "/login" && found == Admission::Password && origin.is_none()),
-                "{path} {cookie}: {found:?}"
-            );
+            assert!(refused, "{path} {cookie}: {found:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::answer::{STALLED, Site, answer};
 use super::door::{Admission, Door};
-use super::tls::Certificate;
+use super::tls::Tls;
 use super::watch::Watched;
 use crate::control::Manage;
 use hyper::service::service_fn;
@@ -18,7 +18,6 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
@@ -32,26 +31,13 @@ const REQUEST: Duration = Duration::from_secs(5);
 
 struct Shared<M> {
     site: Arc<Site<M>>,
-    acceptor: Option<TlsAcceptor>,
     asking: Lru,
     answered: Lru,
 }
 
-/// Serves the page at `listener` to those whom `door` lets in, by TLS with `certificate`, until the
-/// future is dropped. Looks at the program all the while.
-pub async fn serve<M: Manage>(
-    listener: TcpListener,
-    managed: Arc<M>,
-    door: Door,
-    certificate: Option<Arc<Certificate>>,
-) {
-    let acceptor = match certificate.map(Certificate::acceptor).transpose() {
-        Ok(acceptor) => acceptor,
-        Err(error) => {
-            tracing::error!(%error, "the page is not served");
-            return std::future::pending().await;
-        }
-    };
+/// Serves the page at `listener` to those whom `door` lets in, until the future is dropped. Looks
+/// at the program all the while.
+pub async fn serve<M: Manage>(listener: TcpListener, managed: Arc<M>, door: Door) {
     let watched = Arc::new(Watched::default());
     let shared = Arc::new(Shared {
         site: Arc::new(Site {
@@ -59,7 +45,6 @@ pub async fn serve<M: Manage>(
             watched: Arc::clone(&watched),
             door,
         }),
-        acceptor,
         asking: Lru::new(MAX_ASKING),
         answered: Lru::new(MAX_ANSWERED),
     });
@@ -79,10 +64,10 @@ async fn accept_each<M: Manage>(listener: TcpListener, shared: Arc<Shared<M>>) {
         let shared = Arc::clone(&shared);
         let from = from.ip();
         connections.spawn(async move {
-            match &shared.acceptor {
+            match shared.site.door.tls() {
                 None => connection(stream, from, &shared, asking, end).await,
-                Some(acceptor) => {
-                    let handshake = timeout(REQUEST, handshake(acceptor, stream));
+                Some(tls) => {
+                    let handshake = timeout(REQUEST, handshake(tls, stream));
                     let stream = tokio::select! {
                         () = end.cancelled() => return,
                         done = handshake => done,
@@ -98,8 +83,8 @@ async fn accept_each<M: Manage>(listener: TcpListener, shared: Arc<Shared<M>>) {
     }
 }
 
-/// TLS on a connection; who begins without it is told to.
-async fn handshake(acceptor: &TlsAcceptor, mut stream: TcpStream) -> Option<TlsStream<TcpStream>> {
+/// TLS on a connection; who begins without it gets an answer that says so.
+async fn handshake(tls: &Tls, mut stream: TcpStream) -> Option<TlsStream<TcpStream>> {
     /// What a handshake begins with (RFC 8446 section 5.1).
     const HANDSHAKE: u8 = 22;
     let mut first = [0];
@@ -113,7 +98,7 @@ async fn handshake(acceptor: &TlsAcceptor, mut stream: TcpStream) -> Option<TlsS
         let _ = stream.shutdown().await;
         return None;
     }
-    acceptor.accept(stream).await.ok()
+    tls.0.accept(stream).await.ok()
 }
 
 /// One request and its answer.

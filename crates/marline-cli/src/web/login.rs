@@ -12,16 +12,16 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 
-/// Shortest password (characters): NIST SP 800-63B-4 asks for 15 where it stands alone; it counts
-/// with a limit of tries here.
+/// Shortest password (characters). NIST SP 800-63B-4 asks for 15 where nothing stands beside it;
+/// here an address has one try a second.
 const SHORTEST: usize = 12;
-/// How long an address whose password was wrong may not try again: 86 400 tries a day.
+/// How long an address whose password was wrong may not try again: 86 400 tries a day. A choice.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Addresses that are remembered for it: what a browser's owner needs is one.
+/// Addresses that are remembered for it, some 50 bytes each. A choice.
 const REMEMBERED: usize = 4096;
-/// How long a login lasts: a phone asks once a month.
+/// How long a login lasts: a phone asks once a month. A choice.
 pub(super) const LASTS: Duration = Duration::from_secs(30 * 24 * 3600);
-/// Logins at a time; one more ends the oldest.
+/// Logins at a time, one a browser; one more ends the oldest. A choice.
 const LOGINS: usize = 32;
 
 /// What opens the page.

@@ -1,5 +1,5 @@
-//! A page about the running program: what its links do, what they did in the
-//! last ten minutes and 24 hours, and why it is slow now (docs/WEB.md).
+//! A page about the running program: what its links do, what they did in the last ten minutes and
+//! 24 hours, and why it is slow now (docs/WEB.md).
 //!
 //! | file | what |
 //! | --- | --- |
@@ -35,6 +35,6 @@ pub(crate) use events::path_key;
 pub use http::serve;
 pub use login::{Login, Password};
 pub use store::Store;
-pub use tls::Certificate;
+pub use tls::{Certificate, Tls};
 pub use token::Token;
 pub use why::{Level, Why};

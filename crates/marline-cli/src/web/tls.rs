@@ -22,8 +22,19 @@ use tokio_rustls::TlsAcceptor;
 #[derive(Debug)]
 pub struct Certificate {
     shown: Mutex<Shown>,
-    /// Read again when it changes: certificates of an authority last some weeks, the program months.
+    /// Read again when it changes: an authority's certificates last some weeks, the program
+    /// months.
     file: Option<PathBuf>,
+}
+
+/// What speaks TLS with a certificate.
+#[derive(Clone)]
+pub struct Tls(pub(super) TlsAcceptor);
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls(..)")
+    }
 }
 
 #[derive(Debug)]
@@ -50,7 +61,7 @@ impl Certificate {
     }
 
     /// One of the program's own for `address`, which is kept in `file` if there is a place for it.
-    /// Browsers warn of it until they are told to trust it; its fingerprint says that it is the one.
+    /// Browsers warn of it once; its fingerprint says that it is the one.
     ///
     /// # Errors
     /// The file cannot be read or made, holds something else, or is open to others.
@@ -101,13 +112,13 @@ impl Certificate {
     ///
     /// # Errors
     /// rustls refuses its own algorithms.
-    pub(super) fn acceptor(self: Arc<Self>) -> Result<TlsAcceptor, rustls::Error> {
+    pub fn tls(self) -> Result<Tls, rustls::Error> {
         let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_protocol_versions(&[&TLS13])?
             .with_no_client_auth()
-            .with_cert_resolver(self);
+            .with_cert_resolver(Arc::new(self));
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(TlsAcceptor::from(Arc::new(config)))
+        Ok(Tls(TlsAcceptor::from(Arc::new(config))))
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) async fn listen(address: SocketAddr) -> Result<Page, CliError> {
 impl Page {
     /// Shows who is on the stage, until the future is dropped.
     pub(super) async fn serve(self, stage: Arc<Stage>) {
-        web::serve(self.listener, stage, Door::Token(self.token), None).await;
+        web::serve(self.listener, stage, Door::Token(self.token)).await;
     }
 }
 

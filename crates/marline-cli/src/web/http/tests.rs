@@ -1,7 +1,7 @@
 use super::*;
 use crate::control::status::tests::example;
 use crate::control::{Problem, Status};
-use crate::web::{Login, Password, Token};
+use crate::web::{Certificate, Login, Password, Token};
 use marline::Path;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -45,7 +45,7 @@ impl Page {
         let (recorder, token) = (Arc::new(Recorder::default()), Token::new().unwrap());
         let mut serving = JoinSet::new();
         let door = Door::Token(token.clone());
-        serving.spawn(serve(listener, Arc::clone(&recorder), door, None));
+        serving.spawn(serve(listener, Arc::clone(&recorder), door));
         Page {
             address,
             token,
@@ -194,7 +194,7 @@ impl Protected {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let [pem, file] = ["page.pem", "password"].map(|name| folder.path().join(name));
-        let certificate = Arc::new(Certificate::own(Some(&pem), [127, 0, 0, 1].into()).unwrap());
+        let certificate = Certificate::own(Some(&pem), [127, 0, 0, 1].into()).unwrap();
         let login = Login::new(Password::kept(&file).unwrap());
         let mut roots = RootCertStore::empty();
         let trusted = CertificateDer::from_pem_file(&pem).unwrap();
@@ -208,14 +208,9 @@ impl Protected {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (recorder, token) = (Arc::new(Recorder::default()), Token::new().unwrap());
-        let door = Door::Login(token.clone(), login);
+        let door = Door::Login(token.clone(), login, certificate.tls().unwrap());
         let mut serving = JoinSet::new();
-        serving.spawn(serve(
-            listener,
-            Arc::clone(&recorder),
-            door,
-            Some(certificate),
-        ));
+        serving.spawn(serve(listener, Arc::clone(&recorder), door));
         Protected {
             address,
             token,
