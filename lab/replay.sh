@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Recorded demos, replayed: the live stream's median and 99th percentile in the simulator against
 # those that the demos had by real sockets. Both are means over some demos, as what follows a dark
-# link hangs on when a probe finds it again. Ends with 1 where medians differ by more than 15 %, 99th
-# percentiles by more than 20 % (that of the demo's own links, bonded in the simulator without a
-# recording, goes from 58 to 88 ms by seed, with a mean of 66), or by more than the demos do among
+# link hangs on when a probe finds it again. Ends with 1 where medians differ by more than 15 %,
+# 99th percentiles by more than 20 % (that of the demo's own links, bonded in the simulator without
+# a recording, goes from 58 to 88 ms by seed, with a mean of 66), or by more than the demos do among
 # themselves if that is more.
 #   lab/replay.sh [SECONDS_OF_A_RUN [DEMOS]]
 set -euo pipefail

@@ -1,5 +1,5 @@
-// Holds contrib/grafana-board.json against Grafana's own types: node board.mjs. What is misspelt, or
-// is no value of its field, is an error of TypeScript's.
+// Holds contrib/grafana-board.json against Grafana's own types: node board.mjs. What is misspelt,
+// or is no value of its field, is an error of TypeScript's.
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,11 +1,10 @@
 // Proves the page against the program, in Chromium: node prove.mjs [FOLDER FOR PICTURES]
 //
-// First `marline demo --web`, as somebody sees it who has nothing yet. Then
-// a server and a client over two emulated links on loopback, a download and a live stream between
-// them. What the page shows is compared with `marline status --json`; a link dies and comes back;
-// the buttons act; who has no token, or asks by another name, is refused; who asks from another host
-// logs in. Environment: MARLINE (the program), CHROMIUM (the browser, /usr/bin/chromium unless
-// said).
+// First `marline demo --web`, as somebody sees it who has nothing yet. Then a server and a client
+// over two emulated links on loopback, a download and a live stream between them. What the page
+// shows is compared with `marline status --json`; a link dies and comes back; the buttons act; who
+// has no token, or asks by another name, is refused; who asks from another host logs in.
+// Environment: MARLINE (the program), CHROMIUM (the browser, /usr/bin/chromium unless said).
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";

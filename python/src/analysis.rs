@@ -84,7 +84,8 @@ impl Frame {
 }
 
 /// The longest coding interval τ at which packets wait no longer than `wait` frames in the mean;
-/// `information` and `coded` are the shares of these packets that are lost. None if nothing is lost.
+/// `information` and `coded` are the shares of these packets that are lost. None if nothing is
+/// lost.
 #[pyfunction]
 pub fn coding_interval(information: f64, coded: f64, wait: f64) -> Option<u32> {
     analysis::interval(information, coded, wait)

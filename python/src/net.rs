@@ -195,7 +195,7 @@ impl Connection {
 
 /// A server: `async with marline.serve(…) as server`, then `async for session in server`.
 ///
-/// `listen` are addresses with ports, of which 0 is any; `allow` are the public keys of clients, or
+/// `listen` are addresses with ports (0 is any); `allow` are the public keys of clients, or
 /// the file that has them.
 #[pyfunction]
 #[pyo3(signature = (listen, identity, allow))]

@@ -83,8 +83,8 @@ impl Plan {
     }
 
     /// Makes the runs of these numbers: a line of JSON each, the key and the run, in the order of
-    /// the numbers. `progress(over, total)` is called when more is over, `check()` some twenty times
-    /// a second; what either raises ends it.
+    /// the numbers. `progress(over, total)` is called when more is over, `check()` some twenty
+    /// times a second; what either raises ends it.
     #[pyo3(signature = (numbers, *, threads = 1, progress = None, check = None))]
     fn make<'py>(
         &self,
@@ -127,8 +127,8 @@ impl Plan {
     }
 
     /// Results from lines that `make` answered, in any order and number: each run counts once, and
-    /// all stand in the order of the plan. Also the numbers of the runs that are missing. Lines of other
-    /// plans, and lines that were cut, are left out.
+    /// all stand in the order of the plan. Also the numbers of the runs that are missing. Lines of
+    /// other plans, and lines that were cut, are left out.
     fn gather(&self, py: Python<'_>, lines: &Bound<'_, PyAny>) -> PyResult<(Results, Vec<usize>)> {
         let wanted: BTreeMap<&str, usize> = (self.0.runs.iter().enumerate())
             .map(|(number, run)| (run.key.as_str(), number))

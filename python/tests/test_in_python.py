@@ -153,7 +153,7 @@ def test_an_application_asks_and_answers() -> None:
     values = results.runs()[0]["values"]
     # 5 kB at 20 Mb/s take 2 ms, 20 kB 8 ms, and both travel 10 ms.
     assert 30 < values["live.reply_delay.p50_ms"] < 36
-    # In a second: one every 50 ms, of which the last are on their way.
+    # In a second: one every 50 ms; the last are on their way.
     assert 17 <= AskAndAnswer.answers <= 20
     with pytest.raises(ValueError, match="there are: live"):
         marline.run(scenario, workloads={"other": AskAndAnswer})

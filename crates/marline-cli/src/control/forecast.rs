@@ -61,8 +61,8 @@ impl CalibrationStatus {
     }
 }
 
-/// What came of a path's law: when packets were to arrive, and which never were (docs/LAW.md). About
-/// forty packets a second are followed up.
+/// What came of a path's law: when packets were to arrive, and which never were (docs/LAW.md).
+/// About forty packets a second are followed up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LawStatus {
     /// Packets whose fate is known.

@@ -53,8 +53,8 @@ fn dearest(profile: &Profile) -> Vec<(&str, f64)> {
     each
 }
 
-/// Prints by how much functions have changed, the most first. One that was not kept was cheaper than
-/// those that are, so that its change is at least what is printed.
+/// Prints by how much functions have changed, the most first. One that was not kept was cheaper
+/// than those that are, so that its change is at least what is printed.
 pub(super) fn differences(known: &Costs, profile: &Profile) {
     let floor = known.values().copied().fold(f64::INFINITY, f64::min);
     let now = dearest(profile).into_iter();

@@ -1,12 +1,12 @@
 //! What a delivered packet costs each end, in instructions: `cargo bench -p marline-sim --bench
-//! cost [-- COMMAND] [NAME…]`. Needs `valgrind`, whose callgrind counts the same from run to run and
-//! on a busy machine.
+//! cost [-- COMMAND] [NAME…]`. Needs `valgrind`, whose callgrind counts the same from run to run
+//! and on a busy machine.
 //!
-//! | command | |
-//! | --- | --- |
-//! | `check` (the default) | compares with `benches/cost/kept.csv`: 5 % more at either end of a case is an error, and the functions that have changed are printed |
-//! | `keep` | writes that file |
-//! | `schedulers` | what streams cost by scheduler, coded and not, over links that lose nothing or a fiftieth, for each Mb delivered, as CSV: what Figure 9 of S-EDPF shows of a device |
+//! * `check`, the default, compares with `benches/cost/kept.csv`: 5 % more at either end of a case
+//!   is an error, and the functions that have changed are printed.
+//! * `keep` writes that file.
+//! * `schedulers` prints what streams cost by scheduler, coded and not, over links that lose nothing
+//!   or a fiftieth, for each Mb delivered, as CSV: what Figure 9 of S-EDPF shows of a device.
 //!
 //! A case is a kind of flow, alone or beside 199 others that share its load. Two sessions over two
 //! links of 200 Mb/s; half a second, which begins when flows have found their rate. The load is
@@ -33,7 +33,7 @@ type Failure = Box<dyn std::error::Error>;
 /// When counting begins, and ends: streams are out of their start after a second.
 const FROM: Instant = Instant::from_millis(1_000);
 const UNTIL: Instant = Instant::from_millis(1_500);
-/// An end of a case may cost so much more than what is kept before it is an error.
+/// An end of a case may cost this multiple of what is kept before it is an error.
 const LIMIT: f64 = 1.05;
 /// Which functions the counting is confined to, an end each.
 const ENDS: [(&str, &str); 2] = [

@@ -53,9 +53,9 @@ impl Profile {
     }
 }
 
-/// The instructions of each function itself, in callgrind's format: `fn=(ID) NAME` begins one, whose
-/// name is said once; lines with a position and a count are its own but for the one after `calls=`,
-/// which is of the function that it calls.
+/// The instructions of each function itself, in callgrind's format: `fn=(ID) NAME` begins one,
+/// whose name is said once; lines with a position and a count are its own but for the one after
+/// `calls=`, which is of the function that it calls.
 fn by_function(text: &str) -> BTreeMap<String, u64> {
     let mut names: BTreeMap<&str, &str> = BTreeMap::new();
     let mut counts = BTreeMap::<String, u64>::new();

@@ -1,5 +1,5 @@
 //! Two sessions over two links in virtual time. Each end has its turn in a function of its own, and
-//! another one while it counts, so that callgrind can tell them apart.
+//! another one while it counts, so that callgrind can distinguish them.
 
 use super::Failure;
 use super::load::{Flows, Load};

@@ -14,7 +14,7 @@ use crate::experiments;
 use crate::run::run;
 use crate::scenario::{Document, Watch};
 
-/// The experiment: a live stream over two links, of which one goes dark.
+/// The experiment: a live stream over two links; one of them goes dark.
 const EXPERIMENT: (&str, &str) = ("field", "dark");
 const SEED: u64 = 1;
 /// What is shown (ms): one outage of the experiment with something of before and after.

@@ -2,8 +2,8 @@
 
 use marline_proto::law::{Calibration, Law};
 
-/// An arrival is known to this (µs): the likelihood of a packet is the probability that its law gave
-/// to the millisecond about its arrival.
+/// An arrival is known to this (µs): the likelihood of a packet is the probability that its law
+/// gave to the millisecond about its arrival.
 const EITHER_SIDE: f64 = 500.0;
 /// Of every law a hundredth is taken to be even over ten seconds, so that one packet that somebody
 /// held for impossible costs no more than twelve nats.
@@ -11,7 +11,7 @@ const ANYTHING: f64 = 0.01;
 const EVEN: f64 = 2.0 * EITHER_SIDE / 10e6;
 /// Nor is a loss held for more certain, or less, than one in ten thousand.
 const SURE: f64 = 1e-4;
-/// Quantiles of which the cost is the mean.
+/// The cost is the mean of those of these quantiles.
 const QUANTILES: usize = 19;
 
 /// Sums over packets.
