@@ -19,7 +19,7 @@ use std::time::Instant as Clock;
 use marline_base::{Duration, Instant, Rate};
 use marline_proto::congestion::{Phase, View};
 use marline_proto::flow::Symbol;
-use marline_proto::path::ArrivalForecast;
+use marline_proto::law::ArrivalForecast;
 use marline_proto::path::EmissionKind;
 use marline_proto::sched::registry::SCHEDULERS;
 use marline_proto::sched::{Choice, Coding, Feedback, Outcome, PathView, Plan, SymbolSource, Unit};
@@ -125,6 +125,7 @@ fn path(id: u64, ms: u64, mbps: u64, loss: f64) -> PathView {
             offset_us: 500.0 * ms as f64,
             behind_us: 0.0,
             late_us: 9e3,
+            spread_us: 4e3,
             ceiling_us: 0.0,
             swing_us: 0.0,
             due: Some(Instant::from_millis(1_000_000)),

@@ -83,6 +83,8 @@ pub(super) struct Wander {
     level: f64,
     variance: f64,
     drift: f64,
+    /// Mean horizon of the packets that were reported lately (s).
+    horizon: f64,
 }
 
 /// What one acknowledgement says of packets that arrived.
@@ -137,6 +139,11 @@ impl Wander {
         (self.variance + self.drift * horizon.min(LONGEST)).max(LEAST * LEAST)
     }
 
+    /// The same (µs²) of a packet that leaves as far beyond what is known as those lately.
+    pub(super) fn usual(&self) -> f64 {
+        self.variance(self.horizon)
+    }
+
     /// An acknowledgement reports packets; the newest left `elapsed` seconds after the newest of
     /// the acknowledgement before.
     pub(super) fn on_batch(&mut self, batch: &Batch, elapsed: f64) {
@@ -158,6 +165,7 @@ impl Wander {
         self.known = (self.known + 1.0).min(SCALED);
         let horizon = (batch.horizon / batch.packets).min(LONGEST);
         let elapsed = elapsed.clamp(0.0, LONGEST);
+        self.horizon += (horizon - self.horizon) / self.known.min(WEIGHED);
         for ((filter, ratio), believed) in self.filters.iter_mut().zip(RATIOS).zip(batch.believed) {
             let error = (residual - believed / batch.packets).abs();
             let wide = sqrt(filter.doubt + ratio * horizon + 1.0);

@@ -32,7 +32,7 @@ fn moved(at: Instant, by_us: f64) -> Instant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::ArrivalForecast;
+    use crate::law::ArrivalForecast;
     use crate::sched::tests::path;
 
     const NOW: Instant = Instant::from_millis(1_000);
@@ -42,6 +42,7 @@ mod tests {
             offset_us,
             behind_us: 0.0,
             late_us: 0.0,
+            spread_us: 0.0,
             ceiling_us: 0.0,
             swing_us: 0.0,
             due: None,

@@ -3,7 +3,8 @@
 use marline_base::{Duration, Instant};
 
 use super::super::PathView;
-use crate::path::{ArrivalForecast, LOSSY};
+use crate::law::ArrivalForecast;
+use crate::path::LOSSY;
 
 /// A spread below so many packets' transmission times is not worth a copy.
 pub(super) const NOISE: f64 = 3.0;
@@ -79,6 +80,7 @@ impl Lane {
             offset_us: micros(path.min_rtt) / 2.0,
             behind_us: 0.0,
             late_us: 0.0,
+            spread_us: 0.0,
             ceiling_us: micros(path.min_rtt) / 2.0,
             swing_us: 0.0,
             due: None,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::path::ArrivalForecast;
+use crate::law::ArrivalForecast;
 use crate::sched::PathView;
 use crate::sched::tests::{Backlog, path};
 use crate::wire::PathId;
@@ -20,6 +20,7 @@ fn paths(late_us: f64) -> [PathView; 2] {
             offset_us: 3.6e9 + offset_us,
             behind_us: 0.0,
             late_us,
+            spread_us: 0.0,
             ceiling_us: 0.0,
             swing_us: 0.0,
             due: None,
