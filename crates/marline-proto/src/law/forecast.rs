@@ -63,7 +63,7 @@ impl PathLaw {
         Some(ArrivalForecast {
             offset_us: origin + self.wander.level(),
             behind_us: self.overtaking.wait(),
-            late_us: self.late(),
+            late_us: Z95 * self.scatter.spread() * sqrt(self.wander.variance(0.0)),
             spread_us: self.scatter.spread() * sqrt(self.wander.variance(0.0)),
             ceiling_us: origin + self.ceiling.percentile(),
             swing_us: self.ceiling.swing(),
