@@ -77,9 +77,8 @@ pub(crate) struct Carries {
 /// What was believed when a packet left, to judge it by when the packet arrives.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Left {
-    /// What it was to wait behind others of ours (µs), and what at most.
+    /// What it was to wait behind others of ours (µs).
     wait: f32,
-    busy: f32,
     /// Square of how wide its law was (µs²).
     variance: f32,
     /// What of that is the wait's (µs²).
@@ -146,7 +145,6 @@ impl PathLaw {
         let horizon = self.horizon(now);
         Left {
             wait: wait.mean as f32,
-            busy: wait.busy as f32,
             variance: (wait.variance + self.wander.variance(horizon)) as f32,
             unsure: wait.variance as f32,
             levels: self.wander.levels(horizon),
@@ -268,6 +266,8 @@ impl PathLaw {
         self.beginning = self.beginning.wrapping_add(1);
         self.origin = None;
         self.newest = Instant::ZERO;
+        self.service.restart();
+        self.overtaking = Overtaking::default();
         self.wander = Wander::default();
         self.report = Report::default();
         self.batch = Batch::default();

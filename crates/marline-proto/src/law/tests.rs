@@ -152,10 +152,13 @@ fn what_stands_before_it_delays_a_packet() {
         filled: false,
         ..Link::CARRIES
     };
-    let law = link
+    let unsure = link
         .law
         .after(link.now, 100_000, unfilled, Silence::default());
-    assert!(law.unwrap().median() < later.median(), "it may be quicker");
+    assert!(
+        width(&unsure.unwrap()) > 2.0 * width(&later),
+        "it may be quicker"
+    );
 }
 
 #[test]
