@@ -3,11 +3,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::{
-    AckFrequencyConfig, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt,
+use quinn_proto::{
+    AckFrequencyConfig, EndpointConfig, IdleTimeout, MtuDiscoveryConfig,
+    RandomConnectionIdGenerator, TransportConfig, VarInt,
 };
-
-use quinn_proto::RandomConnectionIdGenerator;
 use ring::hmac;
 
 use super::batches::{Sending, Singly};

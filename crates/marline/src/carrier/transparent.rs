@@ -3,11 +3,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Instant;
 
-use quinn::Connection;
-use quinn::congestion::{Controller, ControllerFactory};
 use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{Controller, ControllerFactory};
 
 use super::batches::{Judge, Sending, Singly};
+use super::quic::Connection;
 
 /// Above 2³² bytes quinn neither blocks nor paces.
 const WINDOW: u64 = 1 << 40;
@@ -20,9 +20,7 @@ pub(super) struct PacketSize(Arc<AtomicU16>);
 impl PacketSize {
     /// That of a connection with a [`Transparent`] controller.
     pub(super) fn of(connection: &Connection) -> Option<Self> {
-        let controller = connection.congestion_state().into_any();
-        let controller = controller.downcast::<Transparent>().ok()?;
-        Some(controller.size)
+        Some(Transparent::of(connection)?.size)
     }
 
     pub(super) fn get(&self) -> u16 {
@@ -46,9 +44,12 @@ pub(super) struct Transparent {
 impl Transparent {
     /// The destinations to which the connection's socket sends packets singly.
     pub(super) fn singly(connection: &Connection) -> Option<Singly> {
-        let controller = connection.congestion_state().into_any();
-        let controller = controller.downcast::<Self>().ok()?;
-        Some(controller.judge?.sending().socket())
+        Some(Self::of(connection)?.judge?.sending().socket())
+    }
+
+    /// As the controller of a connection stands now.
+    fn of(connection: &Connection) -> Option<Box<Self>> {
+        connection.congestion().into_any().downcast().ok()
     }
 }
 

@@ -280,7 +280,7 @@ impl Driver {
             let Some(attached) = carrier else {
                 continue;
             };
-            match attached.carrier.send(Bytes::copy_from_slice(&self.buf)) {
+            match attached.carrier.send(given_away(&mut self.buf)) {
                 Ok(()) => {}
                 Err(SendError::Full(datagram)) => {
                     attached.pending = Some(datagram);
@@ -384,6 +384,18 @@ impl Driver {
         let at = tokio::time::Instant::now() + after;
         self.timer.as_mut().reset(at);
     }
+}
+
+/// What is in the buffer, which has room for as much again afterwards. A long datagram takes the
+/// buffer with it, without a copy: the next one is mostly as long, and fills its own exactly.
+fn given_away(buf: &mut Vec<u8>) -> Bytes {
+    /// Bytes from which a copy costs more than what keeps a buffer that is not full.
+    const LONG: usize = 512;
+    let len = buf.len();
+    if len < LONG {
+        return Bytes::copy_from_slice(buf);
+    }
+    Bytes::from(std::mem::replace(buf, Vec::with_capacity(len)))
 }
 
 impl Future for Driver {
