@@ -15,6 +15,7 @@ use marline_proto::{CloseReason, Event, Session as Machine, WakeReason};
 use tokio::sync::mpsc;
 use tokio::time::Sleep;
 
+use super::buffers::lend;
 use super::clock::Clock;
 use super::session::Session;
 use super::shared::{Command, Shared, State};
@@ -294,7 +295,7 @@ impl Driver {
             let Some(attached) = carrier else {
                 continue;
             };
-            match attached.carrier.send(given_away(&mut self.buf)) {
+            match attached.carrier.send(lend(&mut self.buf)) {
                 Ok(()) => {}
                 Err(SendError::Full(datagram)) => {
                     attached.pending = Some(datagram);
@@ -398,18 +399,6 @@ impl Driver {
         let at = tokio::time::Instant::now() + after;
         self.timer.as_mut().reset(at);
     }
-}
-
-/// What is in the buffer, which has room for as much again afterwards. A long datagram takes the
-/// buffer with it, without a copy: the next one is mostly as long, and fills its own exactly.
-fn given_away(buf: &mut Vec<u8>) -> Bytes {
-    /// Bytes from which a copy costs more than what keeps a buffer that is not full.
-    const LONG: usize = 512;
-    let len = buf.len();
-    if len < LONG {
-        return Bytes::copy_from_slice(buf);
-    }
-    Bytes::from(std::mem::replace(buf, Vec::with_capacity(len)))
 }
 
 impl Future for Driver {

@@ -12,6 +12,7 @@
 //! | `incoming.rs` | [`Incoming`]: a connection that begins there |
 //! | `inbox.rs` | what waits for the task of one connection there |
 //! | `socket.rs`, `batch.rs` | UDP in batches, both ways |
+//! | `readiness.rs` | when a socket can be read and written |
 //! | `plain.rs` | UDP where the system lacks options |
 //!
 //! The protocol is `quinn-proto`'s, which knows neither sockets nor tasks; system calls are
@@ -31,6 +32,7 @@ mod incoming;
 mod outgoing;
 mod plain;
 mod port;
+mod readiness;
 mod socket;
 mod state;
 mod streams;

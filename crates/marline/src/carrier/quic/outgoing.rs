@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use quinn_proto::Transmit;
 
-use super::socket::{Socket, Writable};
+use super::readiness::Writable;
+use super::socket::Socket;
 
 /// Packets that one call of the kernel sends at most.
 const SEGMENTS: usize = 32;

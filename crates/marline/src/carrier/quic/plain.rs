@@ -4,11 +4,10 @@
 //! not look for larger ones, and an answer leaves by the address that the routing table picks.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Once;
 
 use quinn_udp::RecvMeta;
-use tokio::net::UdpSocket;
 
 /// `WSAEMSGSIZE`, by which Windows says that a packet was longer than the buffer. Elsewhere its end
 /// is cut off, which QUIC notices, and no error has this number.
@@ -27,7 +26,7 @@ pub(super) fn warn(because: &io::Error) {
 
 /// Sends one packet. All errors but a full buffer are as if the network had lost it.
 pub(super) fn send(socket: &UdpSocket, contents: &[u8], to: SocketAddr) -> io::Result<()> {
-    match socket.try_send_to(contents, to) {
+    match socket.send_to(contents, to) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(error),
         Err(error) => {
@@ -40,7 +39,7 @@ pub(super) fn send(socket: &UdpSocket, contents: &[u8], to: SocketAddr) -> io::R
 /// Receives one packet.
 pub(super) fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<RecvMeta> {
     loop {
-        match socket.try_recv_from(buffer) {
+        match socket.recv_from(buffer) {
             Ok((len, addr)) => {
                 return Ok(RecvMeta {
                     addr,
@@ -60,26 +59,24 @@ pub(super) fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<RecvM
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn packets_go_there_and_back_and_an_empty_socket_would_block() {
-        let [one, other] = [(); 2].map(|()| std::net::UdpSocket::bind("127.0.0.1:0").unwrap());
-        let [one, other] = [one, other].map(|socket| {
-            socket.set_nonblocking(true).unwrap();
-            UdpSocket::from_std(socket).unwrap()
-        });
+    #[test]
+    fn packets_go_there_whole_and_an_empty_socket_would_block() {
+        let [one, other] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
         let (from, to) = (one.local_addr().unwrap(), other.local_addr().unwrap());
-        one.writable().await.unwrap();
-        send(&one, b"one", to).unwrap();
-        let mut buffer = [0; 16];
-        let meta = loop {
-            other.readable().await.unwrap();
-            match receive(&other, &mut buffer) {
-                Ok(meta) => break meta,
-                Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
-            }
-        };
-        assert_eq!((meta.addr, meta.len, meta.stride), (from, 3, 3));
-        assert_eq!(&buffer[..3], b"one");
+        let mut buffer = [0; 1500];
+        for packet in [&[1; 1200][..], &[2; 7]] {
+            send(&one, packet, to).unwrap();
+            let meta = receive(&other, &mut buffer).unwrap();
+            let len = packet.len();
+            assert_eq!((meta.addr, meta.len, meta.stride), (from, len, len));
+            assert_eq!(&buffer[..meta.len], packet);
+        }
+        // One that is too long ends nothing.
+        send(&one, &[3; 2000], to).unwrap();
+        send(&one, &[4; 9], to).unwrap();
+        let mut lengths = std::iter::repeat_with(|| receive(&other, &mut buffer).unwrap().len);
+        assert_eq!(lengths.find(|len| *len < 1500), Some(9));
+        other.set_nonblocking(true).unwrap();
         let error = receive(&other, &mut buffer).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     }

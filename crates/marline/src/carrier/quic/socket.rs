@@ -7,23 +7,21 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use quinn_udp::{BATCH_SIZE, Transmit, UdpSocketState};
-use tokio::io::Interest;
-use tokio::net::UdpSocket;
 
 use super::batch::Batch;
 use super::plain;
+use super::readiness::{Received, Watched, Writable};
 use crate::carrier::batches::Singly;
 use crate::carrier::strangers::Unproved;
 
 /// A socket that sends and receives for one connection, or for all of a server.
 #[derive(Debug)]
 pub(in crate::carrier) struct Socket {
-    io: UdpSocket,
+    io: Watched,
     /// What the system can do; `None` where it lacks options.
     state: Option<UdpSocketState>,
     local: SocketAddr,
@@ -34,9 +32,6 @@ pub(in crate::carrier) struct Socket {
     #[cfg(test)]
     pub(in crate::carrier) loses_batches: bool,
 }
-
-/// Waits until a socket takes packets; any number of these can, each for a task of its own.
-pub(super) type Writable = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
 impl Socket {
     /// Takes a socket into the runtime.
@@ -51,11 +46,10 @@ impl Socket {
         let state = UdpSocketState::new((&socket).into());
         if let Err(error) = &state {
             plain::warn(error);
-            socket.set_nonblocking(true)?;
         }
         Ok(Self {
             local: socket.local_addr()?,
-            io: UdpSocket::from_std(socket)?,
+            io: Watched::new(socket)?,
             state: state.ok(),
             singly,
             unproved,
@@ -136,21 +130,15 @@ impl Socket {
         if self.loses_batches && batch.segment_size.is_some() {
             return Ok(());
         }
-        match &self.state {
-            Some(state) => self
-                .io
-                .try_io(Interest::WRITABLE, || state.send((&self.io).into(), batch)),
-            None => plain::send(&self.io, batch.contents, batch.destination),
-        }
+        self.io.send(|socket| match &self.state {
+            Some(state) => state.send(socket.into(), batch),
+            None => plain::send(socket, batch.contents, batch.destination),
+        })
     }
 
     /// Completes when it may take packets again.
-    pub(super) fn writable(self: &Arc<Self>) -> Writable {
-        let socket = Arc::clone(self);
-        Box::pin(async move {
-            // An error shows when something is sent.
-            let _ = socket.io.writable().await;
-        })
+    pub(super) fn writable(&self) -> Writable {
+        self.io.writable()
     }
 
     /// Receives a batch. To be called when all packets of the last one have been taken out, by one
@@ -164,46 +152,30 @@ impl Socket {
         batch: &mut Batch,
     ) -> Poll<io::Result<()>> {
         loop {
-            ready!(self.io.poll_recv_ready(cx))?;
-            let received = match &self.state {
-                Some(state) => self.receive(state, batch),
-                None => batch
-                    .fill(|slots, metas| {
-                        let meta = plain::receive(&self.io, &mut slots[0])?;
-                        metas[0] = meta;
+            let received = self.io.poll_recv(cx, |socket| {
+                let full = batch.fill(|slots, metas| match &self.state {
+                    Some(state) => state.recv(socket.into(), slots, metas),
+                    None => {
+                        metas[0] = plain::receive(socket, &mut slots[0])?;
                         Ok(1)
-                    })
-                    .map(|_| ()),
-            };
-            match received {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    }
+                })?;
+                // Fewer than asked for.
+                let emptied = BATCH_SIZE > 1 && self.state.is_some() && !full;
+                Ok(Received { emptied })
+            });
+            match ready!(received) {
                 // QUIC gives it no meaning, and anybody can send it.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {}
                 Err(error) => return Poll::Ready(Err(error)),
-                Ok(()) => {
-                    if let Some(unproved) = &self.unproved {
-                        for meta in batch.metas() {
-                            unproved.received(meta.addr, meta.len);
-                        }
-                    }
-                    return Poll::Ready(Ok(()));
-                }
+                Ok(()) => break,
             }
         }
-    }
-
-    fn receive(&self, state: &UdpSocketState, batch: &mut Batch) -> io::Result<()> {
-        let mut came = false;
-        let result = self.io.try_io(Interest::READABLE, || {
-            let full = batch.fill(|slots, metas| state.recv((&self.io).into(), slots, metas))?;
-            came = true;
-            // Fewer than asked for: the socket is empty now. To say so here saves the call that
-            // would find it empty; what comes from now on is reported anew.
-            match BATCH_SIZE > 1 && !full {
-                true => Err(io::ErrorKind::WouldBlock.into()),
-                false => Ok(()),
+        if let Some(unproved) = &self.unproved {
+            for meta in batch.metas() {
+                unproved.received(meta.addr, meta.len);
             }
-        });
-        if came { Ok(()) } else { result }
+        }
+        Poll::Ready(Ok(()))
     }
 }
