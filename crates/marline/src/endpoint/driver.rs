@@ -99,7 +99,7 @@ impl Slice {
 
     fn is_over(&self) -> bool {
         let asked = self.asked.replace(self.asked.get().wrapping_add(1));
-        if !self.over.get() && (asked % 8 == 0 || self.length < Self::LONG) {
+        if !self.over.get() && (asked.is_multiple_of(8) || self.length < Self::LONG) {
             self.over.set(self.begun.elapsed() >= self.length);
         }
         self.over.get()
