@@ -54,7 +54,7 @@ pub enum ListenError {
 /// A server's sockets. Connections go through their handshake within it, many at a time; what
 /// [`accept`](Self::accept) yields has proved a listed key and asked for something well-formed.
 pub struct Listener {
-    ports: Vec<Arc<Port>>,
+    ports: Vec<Port>,
     tcp: Vec<PatientListener>,
     server: ServerConfig,
     tls: Arc<rustls::ServerConfig>,
@@ -142,13 +142,13 @@ impl Listener {
 
     /// Where it listens, in the order configured, with the ports that the system chose for 0.
     pub fn local_addrs(&self) -> Vec<SocketAddr> {
-        self.ports.iter().map(|port| port.local_addr()).collect()
+        self.ports.iter().map(Port::local_addr).collect()
     }
 
     /// QUIC connections of which anything is left.
     #[cfg(test)]
     pub(super) fn open_quic(&self) -> usize {
-        self.ports.iter().map(|port| port.open_connections()).sum()
+        self.ports.iter().map(Port::open_connections).sum()
     }
 
     /// The next client that asks for a session or a path. May be cancelled and called again.
@@ -271,14 +271,6 @@ impl Listener {
             }
         })
         .await;
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        for port in &self.ports {
-            port.abandon();
-        }
     }
 }
 

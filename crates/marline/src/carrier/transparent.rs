@@ -7,7 +7,6 @@ use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory};
 
 use super::batches::{Judge, Sending, Singly};
-use super::quic::Connection;
 
 /// Above 2³² bytes quinn neither blocks nor paces.
 const WINDOW: u64 = 1 << 40;
@@ -18,9 +17,9 @@ const WINDOW: u64 = 1 << 40;
 pub(super) struct PacketSize(Arc<AtomicU16>);
 
 impl PacketSize {
-    /// That of a connection with a [`Transparent`] controller.
-    pub(super) fn of(connection: &Connection) -> Option<Self> {
-        Some(Transparent::of(connection)?.size)
+    /// That of a connection whose controller is [`Transparent`].
+    pub(super) fn of(controller: Box<dyn Controller>) -> Option<Self> {
+        Some(Transparent::of(controller)?.size)
     }
 
     pub(super) fn get(&self) -> u16 {
@@ -43,13 +42,12 @@ pub(super) struct Transparent {
 
 impl Transparent {
     /// The destinations to which the connection's socket sends packets singly.
-    pub(super) fn singly(connection: &Connection) -> Option<Singly> {
-        Some(Self::of(connection)?.judge?.sending().socket())
+    pub(super) fn singly(controller: Box<dyn Controller>) -> Option<Singly> {
+        Some(Self::of(controller)?.judge?.sending().socket())
     }
 
-    /// As the controller of a connection stands now.
-    fn of(connection: &Connection) -> Option<Box<Self>> {
-        connection.congestion().into_any().downcast().ok()
+    fn of(controller: Box<dyn Controller>) -> Option<Box<Self>> {
+        controller.into_any().downcast().ok()
     }
 }
 

@@ -58,7 +58,7 @@ impl QuicCarrier {
     /// `None` when the peer takes no datagrams. Of a connection whose transport is
     /// [`QuicConfig`](crate::carrier::QuicConfig)'s.
     pub(in crate::carrier) fn new(connection: Connection, side: Side) -> Option<Self> {
-        let packet = PacketSize::of(&connection)?;
+        let packet = PacketSize::of(connection.congestion())?;
         Some(Self {
             asked_for: packet.get(),
             packet,
@@ -79,7 +79,7 @@ impl QuicCarrier {
             return Err(SocketError::Shared);
         };
         let new = spec.open(self.connection.remote_address())?;
-        let singly = Transparent::singly(&self.connection).unwrap_or_default();
+        let singly = Transparent::singly(self.connection.congestion()).unwrap_or_default();
         let socket = Socket::new(new.socket, singly, None);
         let socket = socket.map_err(|source| SocketError::Io {
             bind: spec.bind.clone(),

@@ -5,10 +5,9 @@
 //! its end the keeper again, until the last late packets have come. So a datagram goes from the
 //! session to the socket and back on one task.
 
-use std::fmt;
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -20,12 +19,12 @@ use quinn_proto::{
 };
 
 use super::home::{Home, Own};
+use super::hub::{Accepted, Close as _, Hub};
 use super::inbox::Inbox;
-use super::port::Port;
+use super::shared::{Handle, Shared};
 use super::socket::Socket;
 use super::state::State;
 use super::streams::{RecvStream, SendStream};
-use crate::support::lock;
 
 /// Packets that the keeper takes in before others have their turn.
 const KEPT_AT_ONCE: usize = 256;
@@ -34,31 +33,6 @@ const KEPT_AT_ONCE: usize = 256;
 /// connection is closed with code 0.
 #[derive(Clone, Debug)]
 pub(in crate::carrier) struct Connection(Arc<Handle>);
-
-#[derive(Debug)]
-struct Handle(Arc<Shared>);
-
-/// What handles, streams and the keeper share.
-pub(super) struct Shared {
-    state: Mutex<State>,
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").finish_non_exhaustive()
-    }
-}
-
-impl Shared {
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
-    }
-
-    /// Closes the connection, if it has not ended.
-    pub(super) fn close(&self, code: VarInt, reason: &[u8]) {
-        self.lock().close(code, reason);
-    }
-}
 
 impl Connection {
     /// Begins a connection from a socket of its own. Needs a tokio runtime.
@@ -78,15 +52,17 @@ impl Connection {
         Ok(Self::start(proto, handle, home, Arc::new(Inbox::new(0))))
     }
 
-    /// A connection that was accepted at a port, which puts its packets into this inbox. Needs a
-    /// tokio runtime.
-    pub(super) fn accepted(
-        proto: quinn_proto::Connection,
-        handle: ConnectionHandle,
-        port: Arc<Port>,
-        inbox: Arc<Inbox>,
-    ) -> Self {
-        Self::start(proto, handle, Home::Port(port), inbox)
+    /// A connection that was taken in at a server's socket. Needs a tokio runtime.
+    pub(super) fn accepted(accepted: Accepted, hub: &Arc<Hub>) -> Self {
+        let Accepted {
+            number,
+            proto,
+            inbox,
+        } = accepted;
+        let connection = Self::start(proto, number, Home::Hub(Arc::clone(hub)), inbox);
+        let shared: Weak<Shared> = Arc::downgrade(connection.0.shared());
+        hub.enter(number, shared);
+        connection
     }
 
     fn start(
@@ -95,19 +71,14 @@ impl Connection {
         home: Home,
         inbox: Arc<Inbox>,
     ) -> Self {
-        let state = Mutex::new(State::new(proto, handle, home, inbox));
-        let shared = Arc::new(Shared { state });
+        let shared = Arc::new(Shared::new(State::new(proto, handle, home, inbox)));
         let kept = Arc::clone(&shared);
         tokio::spawn(poll_fn(move |cx| kept.lock().keep(cx, KEPT_AT_ONCE)));
-        Self(Arc::new(Handle(shared)))
+        Self(Arc::new(Handle::new(shared)))
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared> {
-        &self.0.0
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.shared().lock()
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock()
     }
 
     /// Waits until `answer` has one, or the connection has ended.
@@ -157,8 +128,8 @@ impl Connection {
 
     fn streams(&self, id: StreamId) -> (SendStream, RecvStream) {
         (
-            SendStream::new(self.clone(), id),
-            RecvStream::new(self.clone(), id),
+            SendStream::new(Arc::clone(&self.0), id),
+            RecvStream::new(Arc::clone(&self.0), id),
         )
     }
 
@@ -184,7 +155,7 @@ impl Connection {
 
     /// Closes it, if it has not ended, and sends the peer a code and a reason.
     pub(in crate::carrier) fn close(&self, code: VarInt, reason: &[u8]) {
-        self.shared().close(code, reason);
+        self.0.shared().close(code, reason);
     }
 
     /// The peer's address, as the socket shows it.
@@ -323,10 +294,4 @@ pub(super) enum SendError {
     Full(Bytes),
     TooLarge,
     Ended(ConnectionError),
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.0.close(VarInt::from_u32(0), b"");
-    }
 }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use quinn_proto::{
-    ClientConfig, ConnectError, ConnectionEvent, ConnectionHandle, DatagramEvent, EcnCodepoint,
-    Endpoint, EndpointConfig, EndpointEvent,
+    ClientConfig, ConnectError, ConnectionEvent, ConnectionHandle, DatagramEvent, Endpoint,
+    EndpointConfig, EndpointEvent,
 };
 
 use super::batch::{Batch, Packet};
 use super::clock;
-use super::port::Port;
+use super::hub::Hub;
+use super::packet::{handle, longest};
 use super::socket::Socket;
 
 /// The socket of a connection, and the endpoint that knows whose packets are whose.
@@ -20,14 +21,14 @@ pub(super) enum Home {
     /// Its own.
     Own(Box<Own>),
     /// A server's, which all its connections share.
-    Port(Arc<Port>),
+    Hub(Arc<Hub>),
 }
 
 impl Home {
     pub(super) fn socket(&self) -> &Arc<Socket> {
         match self {
             Self::Own(own) => &own.socket,
-            Self::Port(port) => port.socket(),
+            Self::Hub(hub) => hub.socket(),
         }
     }
 }
@@ -124,22 +125,4 @@ impl Own {
     pub(super) fn handle_event(&mut self, event: EndpointEvent) -> Option<ConnectionEvent> {
         self.endpoint.handle_event(self.handle, event)
     }
-}
-
-/// Longest packet (bytes) that an endpoint takes.
-pub(super) fn longest(config: &EndpointConfig) -> usize {
-    usize::try_from(config.get_max_udp_payload_size()).unwrap_or(usize::MAX)
-}
-
-/// Has an endpoint look at a packet; an answer's bytes go to `response`.
-pub(super) fn handle(
-    endpoint: &mut Endpoint,
-    packet: Packet,
-    response: &mut Vec<u8>,
-) -> Option<DatagramEvent> {
-    let Packet { meta, at, data } = packet;
-    let ecn = meta
-        .ecn
-        .and_then(|mark| EcnCodepoint::from_bits(mark as u8));
-    endpoint.handle(at, meta.addr, meta.dst_ip, ecn, data, response)
 }

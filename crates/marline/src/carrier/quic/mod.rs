@@ -4,14 +4,14 @@
 //! | --- | --- |
 //! | `carrier.rs` | [`QuicCarrier`]: a connection as sessions know carriers |
 //! | `connection.rs` | [`Connection`]: a handle on one, from its handshake to its end |
-//! | `state.rs` | the connection behind its lock: packets in, packets out, time |
+//! | `shared.rs`, `state.rs` | the connection behind its lock: packets in, packets out, time |
 //! | `outgoing.rs`, `alarm.rs` | what it sends; when its next timer runs out |
 //! | `streams.rs` | the stream of the handshake |
 //! | `home.rs` | its own socket, or a server's |
-//! | `port.rs` | [`Port`]: a server's socket, and who is who there |
-//! | `incoming.rs` | [`Incoming`]: a connection that begins there |
+//! | `hub.rs` | a server's socket, who is who there, and the task that reads it |
+//! | `port.rs` | [`Port`], [`Incoming`]: where a server takes connections in |
 //! | `inbox.rs` | what waits for the task of one connection there |
-//! | `socket.rs`, `batch.rs` | UDP in batches, both ways |
+//! | `socket.rs`, `batch.rs`, `packet.rs` | UDP in batches, both ways |
 //! | `readiness.rs` | when a socket can be read and written |
 //! | `plain.rs` | UDP where the system lacks options |
 //!
@@ -27,12 +27,14 @@ mod carrier;
 mod clock;
 mod connection;
 mod home;
+mod hub;
 mod inbox;
-mod incoming;
 mod outgoing;
+mod packet;
 mod plain;
 mod port;
 mod readiness;
+mod shared;
 mod socket;
 mod state;
 mod streams;
@@ -40,7 +42,6 @@ mod streams;
 pub use carrier::QuicCarrier;
 pub(super) use carrier::{Side, exported, remote_addr};
 pub(super) use connection::Connection;
-pub(super) use incoming::Incoming;
-pub(super) use port::Port;
+pub(super) use port::{Incoming, Port};
 pub(super) use socket::Socket;
 pub(super) use streams::SendStream;

@@ -164,7 +164,7 @@ impl State {
                 }
                 Poll::Pending => return false,
             },
-            Home::Port(_) => match self.inbox.take(cx.waker()) {
+            Home::Hub(_) => match self.inbox.take(cx.waker()) {
                 None => return false,
                 event => event,
             },
@@ -203,7 +203,7 @@ impl State {
             self.drained |= event.is_drained();
             let answer = match &mut self.home {
                 Home::Own(own) => own.handle_event(event),
-                Home::Port(port) => port.handle_event(self.handle, event),
+                Home::Hub(hub) => hub.handle_event(self.handle, event),
             };
             if let Some(answer) = answer {
                 self.proto.handle_event(answer);
@@ -264,9 +264,9 @@ impl State {
 impl Drop for State {
     fn drop(&mut self) {
         if !self.drained
-            && let Home::Port(port) = &self.home
+            && let Home::Hub(hub) = &self.home
         {
-            port.handle_event(self.handle, EndpointEvent::drained());
+            hub.handle_event(self.handle, EndpointEvent::drained());
         }
     }
 }

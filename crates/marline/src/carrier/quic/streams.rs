@@ -2,31 +2,32 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use quinn_proto::{FinishError, ReadError, StreamId, VarInt, WriteError};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::connection::Connection;
+use super::shared::Handle;
 
 /// The direction in which this end sends. It is finished when it is dropped.
 #[derive(Debug)]
 pub(in crate::carrier) struct SendStream {
-    connection: Connection,
+    connection: Arc<Handle>,
     id: StreamId,
 }
 
 /// The direction in which this end receives.
 #[derive(Debug)]
 pub(in crate::carrier) struct RecvStream {
-    connection: Connection,
+    connection: Arc<Handle>,
     id: StreamId,
     /// Nothing more will come.
     over: bool,
 }
 
 impl SendStream {
-    pub(super) const fn new(connection: Connection, id: StreamId) -> Self {
+    pub(super) const fn new(connection: Arc<Handle>, id: StreamId) -> Self {
         Self { connection, id }
     }
 
@@ -89,7 +90,7 @@ impl Drop for SendStream {
 }
 
 impl RecvStream {
-    pub(super) const fn new(connection: Connection, id: StreamId) -> Self {
+    pub(super) const fn new(connection: Arc<Handle>, id: StreamId) -> Self {
         let over = false;
         Self {
             connection,
