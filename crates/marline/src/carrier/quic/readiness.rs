@@ -47,7 +47,7 @@ mod unix {
             register(socket, Interest::READABLE).map(Self)
         }
 
-        pub(in super::super) fn get(&self) -> &UdpSocket {
+        fn get(&self) -> &UdpSocket {
             self.0.get_ref()
         }
 
@@ -118,10 +118,6 @@ mod windows {
             Ok(Self { notices, socket })
         }
 
-        pub(in super::super) const fn get(&self) -> &UdpSocket {
-            &self.socket
-        }
-
         /// Calls `receive` when something may have come, until it does not find the socket empty.
         pub(in super::super) fn poll_recv(
             &self,
@@ -130,12 +126,19 @@ mod windows {
         ) -> Poll<io::Result<()>> {
             loop {
                 ready!(self.notices.poll_recv_ready(cx))?;
-                let received = self
-                    .notices
-                    .try_io(Interest::READABLE, || receive(&self.socket));
+                let mut done = false;
+                let received = self.notices.try_io(Interest::READABLE, || {
+                    let received = receive(&self.socket)?;
+                    done = true;
+                    match received.emptied {
+                        true => Err(io::ErrorKind::WouldBlock.into()),
+                        false => Ok(()),
+                    }
+                });
                 match received {
+                    _ if done => return Poll::Ready(Ok(())),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    received => return Poll::Ready(received.map(|_| ())),
+                    received => return Poll::Ready(received),
                 }
             }
         }
