@@ -13,8 +13,9 @@ const LONGEST: usize = 64 << 10;
 /// Messages asked for where few have come lately: a call that asks for fewer costs less.
 const FEW: usize = 4;
 
-/// Packets that came by one call of the kernel, taken out one by one. Memory that no packet was ever
-/// put into is never touched, so most of the 2 MiB that 32 messages may need are only addresses.
+/// Packets that came by one call of the kernel, taken out one by one. Memory that no packet was
+/// ever put into is never touched, so most of the 2 MiB that 32 messages may need are only
+/// addresses.
 pub(super) struct Batch {
     buffer: Box<[u8]>,
     /// Bytes for each message.

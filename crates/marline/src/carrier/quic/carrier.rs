@@ -21,8 +21,8 @@ use crate::carrier::{
 /// QUIC answers for encryption, replay protection, address validation and NAT rebinding, and has
 /// neither congestion control, pacing nor keep-alive here: all that is the session's. It searches
 /// for the largest packet that passes, so [`max_datagram`](Carrier::max_datagram) changes.
-/// Its worst-case memory is [`QuicConfig::receive_buffer`](crate::carrier::QuicConfig::receive_buffer) and
-/// [`QuicConfig::send_buffer`](crate::carrier::QuicConfig::send_buffer) with a few KiB.
+/// Its worst-case memory is the [`QuicConfig`](crate::carrier::QuicConfig)'s `receive_buffer` and
+/// `send_buffer` with a few KiB.
 pub struct QuicCarrier {
     pub(in crate::carrier) connection: Connection,
     side: Side,

@@ -35,7 +35,7 @@ mod unix {
 
     #[expect(
         deprecated,
-        reason = "what is to replace it is unsafe, for descriptors that change; a UdpSocket's never does"
+        reason = "what replaces it is unsafe, for descriptors that may change; a UdpSocket's does not"
     )]
     fn register(socket: UdpSocket, interest: Interest) -> io::Result<AsyncFd<UdpSocket>> {
         AsyncFd::with_interest(socket, interest)
