@@ -35,7 +35,7 @@ mod unix {
 
     #[expect(
         deprecated,
-        reason = "what replaces it is unsafe, for descriptors that may change; a UdpSocket's does not"
+        reason = "its successor is unsafe, for descriptors that change; here they do not"
     )]
     fn register(socket: UdpSocket, interest: Interest) -> io::Result<AsyncFd<UdpSocket>> {
         AsyncFd::with_interest(socket, interest)
