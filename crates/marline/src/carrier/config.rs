@@ -224,7 +224,8 @@ impl QuicConfig {
             .max_idle_timeout(idle)
             .keep_alive_interval(None)
             .datagram_send_buffer_size(self.send_buffer)
-            .datagram_receive_buffer_size(Some(self.receive_buffer))
+            // A server's inbox has the other half.
+            .datagram_receive_buffer_size(Some(self.receive_buffer / 2))
             .enable_segmentation_offload(self.segmentation_offload != Offload::Off)
             .max_concurrent_bidi_streams(VarInt::from_u32(1))
             .max_concurrent_uni_streams(VarInt::from_u32(0))

@@ -14,7 +14,7 @@ use super::attempt::Attempt;
 use super::batches::Singly;
 use super::greet::{QuicHandshake, Rejected, TcpHandshake};
 use super::listen_config::ListenConfig;
-use super::quic::{Incoming, Port, Socket};
+use super::quic::{Incoming, ServerEndpoint, Socket};
 use super::strangers::{Strangers, Turn};
 use super::{ConfigError, MAX_CLOSE_REASON, SocketError, cut, socket, tls};
 use crate::identity::{AllowList, Identity};
@@ -54,7 +54,7 @@ pub enum ListenError {
 /// A server's sockets. Connections go through their handshake within it, many at a time; what
 /// [`accept`](Self::accept) yields has proved a listed key and asked for something well-formed.
 pub struct Listener {
-    ports: Vec<Port>,
+    endpoints: Vec<ServerEndpoint>,
     tcp: Vec<PatientListener>,
     server: ServerConfig,
     tls: Arc<rustls::ServerConfig>,
@@ -104,14 +104,13 @@ impl Listener {
         let strangers = Arc::new(Strangers::new(&config));
         let tls =
             tls::server_for_tcp(identity).map_err(|error| ListenError::Tls(error.to_string()))?;
-        let (mut ports, mut tcp) = (Vec::new(), Vec::new());
+        let (mut endpoints, mut tcp) = (Vec::new(), Vec::new());
         let singly = Singly::default();
         for &addr in &config.addresses {
             let (udp, listener) =
                 sockets(&config, addr).map_err(|source| ListenError::Socket { addr, source })?;
             let socket = Socket::new(udp, singly.clone(), Some(strangers.unproved()));
-            #[cfg_attr(not(test), expect(unused_mut, reason = "for tests alone"))]
-            let mut socket = socket.map_err(|source| ListenError::Socket {
+            let socket = socket.map_err(|source| ListenError::Socket {
                 addr,
                 source: SocketError::Io {
                     bind: super::Bind::Address(addr.ip()),
@@ -119,15 +118,18 @@ impl Listener {
                 },
             })?;
             #[cfg(test)]
-            {
-                socket.loses_batches = config.quic.loses_batches;
-            }
-            let inbox = config.quic.receive_buffer;
-            ports.push(Port::open(socket, endpoint.clone(), server.clone(), inbox));
+            let socket = socket.losing_batches(config.quic.loses_batches);
+            let inbox = config.quic.receive_buffer / 2;
+            endpoints.push(ServerEndpoint::open(
+                socket,
+                endpoint.clone(),
+                server.clone(),
+                inbox,
+            ));
             tcp.extend(listener.map(PatientListener::new));
         }
         Ok(Self {
-            ports,
+            endpoints,
             tcp,
             server,
             tls: Arc::new(tls),
@@ -142,13 +144,19 @@ impl Listener {
 
     /// Where it listens, in the order configured, with the ports that the system chose for 0.
     pub fn local_addrs(&self) -> Vec<SocketAddr> {
-        self.ports.iter().map(Port::local_addr).collect()
+        self.endpoints
+            .iter()
+            .map(ServerEndpoint::local_addr)
+            .collect()
     }
 
     /// QUIC connections of which anything is left.
     #[cfg(test)]
     pub(super) fn open_quic(&self) -> usize {
-        self.ports.iter().map(Port::open_connections).sum()
+        self.endpoints
+            .iter()
+            .map(ServerEndpoint::open_connections)
+            .sum()
     }
 
     /// The next client that asks for a session or a path. May be cancelled and called again.
@@ -162,8 +170,8 @@ impl Listener {
 
     /// [`accept`](Self::accept) for a hand-written loop.
     pub fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Attempt> {
-        for index in 0..self.ports.len() {
-            while let Poll::Ready(incoming) = self.ports[index].poll_incoming(cx) {
+        for index in 0..self.endpoints.len() {
+            while let Poll::Ready(incoming) = self.endpoints[index].poll_incoming(cx) {
                 self.admit(incoming);
             }
         }
@@ -255,8 +263,8 @@ impl Listener {
     /// a reason for the peers. Those over TCP have sockets of their own, and say so themselves.
     pub fn close(&mut self, code: u32, reason: &str) {
         let reason = cut(reason, MAX_CLOSE_REASON);
-        for port in &self.ports {
-            port.close(VarInt::from_u32(code), reason.as_bytes());
+        for endpoint in &self.endpoints {
+            endpoint.close(VarInt::from_u32(code), reason.as_bytes());
         }
         self.tcp.clear();
         self.handshakes.abort_all();
@@ -266,8 +274,8 @@ impl Listener {
     /// over.
     pub async fn drained(&mut self, limit: Duration) {
         let _ = timeout(limit, async {
-            for port in &self.ports {
-                port.idle().await;
+            for endpoint in &self.endpoints {
+                endpoint.idle().await;
             }
         })
         .await;

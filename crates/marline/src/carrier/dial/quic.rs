@@ -26,12 +26,9 @@ impl Dial {
             bind: self.socket.bind.clone(),
             source,
         };
-        #[cfg_attr(not(test), expect(unused_mut, reason = "for tests alone"))]
-        let mut socket = Socket::new(path.socket, singly, None).map_err(io)?;
+        let socket = Socket::new(path.socket, singly, None).map_err(io)?;
         #[cfg(test)]
-        {
-            socket.loses_batches = self.quic.loses_batches;
-        }
+        let socket = socket.losing_batches(self.quic.loses_batches);
         let own = self.quic.endpoint();
         let connection = Connection::dial(socket, own, config, self.remote, tls::SERVER_NAME)
             .map_err(|error| DialError::NotMarline {

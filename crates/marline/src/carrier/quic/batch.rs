@@ -10,7 +10,7 @@ use quinn_udp::{BATCH_SIZE, RecvMeta};
 /// together (GRO) have no more.
 const LONGEST: usize = 64 << 10;
 
-/// Messages asked for where few have come lately: a call that asks for fewer costs less.
+/// Messages asked for where few have come lately: a call that asks for fewer costs less. A choice.
 const FEW: usize = 4;
 
 /// Packets that came by one call of the kernel, taken out one by one. Memory that no packet was
@@ -51,7 +51,7 @@ pub(super) struct Packet {
 }
 
 impl Batch {
-    /// For packets of at most `longest` bytes, of which a message has up to `segments`.
+    /// For packets of at most `longest` bytes, up to `segments` in a message.
     pub(super) fn new(longest: usize, segments: usize) -> Self {
         let slot = (longest * segments.max(1)).min(LONGEST);
         Self {

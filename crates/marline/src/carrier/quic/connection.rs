@@ -18,15 +18,15 @@ use quinn_proto::{
     SendDatagramError, StreamId, VarInt,
 };
 
-use super::home::{Home, Own};
-use super::hub::{Accepted, Close as _, Hub};
+use super::demux::{Accepted, Close as _, Demux};
 use super::inbox::Inbox;
 use super::shared::{Handle, Shared};
 use super::socket::Socket;
 use super::state::State;
 use super::streams::{RecvStream, SendStream};
+use super::underlay::{Own, Underlay};
 
-/// Packets that the keeper takes in before others have their turn.
+/// Packets that the keeper handles before other tasks have their turn: some 200 µs. A choice.
 const KEPT_AT_ONCE: usize = 256;
 
 /// A handle on a connection. When the last one of these and of its streams is dropped, the
@@ -47,31 +47,36 @@ impl Connection {
         server_name: &str,
     ) -> Result<Self, ConnectError> {
         let (own, handle, proto) = Own::dial(socket, endpoint, config, remote, server_name)?;
-        let home = Home::Own(Box::new(own));
+        let underlay = Underlay::Own(Box::new(own));
         // Its packets come by its own socket.
-        Ok(Self::start(proto, handle, home, Arc::new(Inbox::new(0))))
+        Ok(Self::start(
+            proto,
+            handle,
+            underlay,
+            Arc::new(Inbox::new(0)),
+        ))
     }
 
     /// A connection that was taken in at a server's socket. Needs a tokio runtime.
-    pub(super) fn accepted(accepted: Accepted, hub: &Arc<Hub>) -> Self {
+    pub(super) fn accepted(accepted: Accepted, demux: &Arc<Demux>) -> Self {
         let Accepted {
             number,
             proto,
             inbox,
         } = accepted;
-        let connection = Self::start(proto, number, Home::Hub(Arc::clone(hub)), inbox);
+        let connection = Self::start(proto, number, Underlay::Shared(Arc::clone(demux)), inbox);
         let shared: Weak<Shared> = Arc::downgrade(connection.0.shared());
-        hub.enter(number, shared);
+        demux.register(number, shared);
         connection
     }
 
     fn start(
         proto: quinn_proto::Connection,
         handle: ConnectionHandle,
-        home: Home,
+        underlay: Underlay,
         inbox: Arc<Inbox>,
     ) -> Self {
-        let shared = Arc::new(Shared::new(State::new(proto, handle, home, inbox)));
+        let shared = Arc::new(Shared::new(State::new(proto, handle, underlay, inbox)));
         let kept = Arc::clone(&shared);
         tokio::spawn(poll_fn(move |cx| kept.lock().keep(cx, KEPT_AT_ONCE)));
         Self(Arc::new(Handle::new(shared)))
@@ -120,7 +125,7 @@ impl Connection {
         let id = self.until(|state| {
             let id = state.proto.streams().accept(Dir::Bi)?;
             // The peer may open another one.
-            state.stir();
+            state.wake_driver();
             Some(id)
         });
         Ok(self.streams(id.await?))
@@ -170,7 +175,7 @@ impl Connection {
 
     /// The address that the socket is bound to.
     pub(in crate::carrier) fn bound_to(&self) -> SocketAddr {
-        self.lock().home.socket().local_addr()
+        self.lock().underlay.socket().local_addr()
     }
 
     pub(in crate::carrier) fn rtt(&self) -> Duration {
@@ -209,9 +214,9 @@ impl Connection {
     /// Goes on over another socket (RFC 9000 section 9). For a connection that was dialled.
     pub(in crate::carrier) fn rebind(&self, socket: Socket) {
         let mut state = self.lock();
-        if let Home::Own(own) = &mut state.home {
+        if let Underlay::Own(own) = &mut state.underlay {
             own.rebind(socket);
-            state.moved();
+            state.on_rebind();
         }
     }
 
@@ -224,7 +229,7 @@ impl Connection {
         limit: usize,
     ) -> Poll<Result<usize, ConnectionError>> {
         let mut state = self.lock();
-        let carried = state.carry(cx);
+        let carried = state.take_over(cx);
         let mut count = 0;
         loop {
             while count < limit
@@ -233,7 +238,7 @@ impl Connection {
                 out.push(datagram);
                 count += 1;
             }
-            if count >= limit || !carried || !state.take_in(cx) {
+            if count >= limit || !carried || !state.receive_packet(cx) {
                 break;
             }
         }
@@ -242,7 +247,7 @@ impl Connection {
             return Poll::Ready(Ok(count));
         }
         if carried {
-            state.proceed(cx);
+            state.drive(cx);
         }
         match state.error() {
             Some(error) => Poll::Ready(Err(error.clone())),
@@ -256,7 +261,7 @@ impl Connection {
         if let Some(error) = state.error() {
             return Err(SendError::Ended(error.clone()));
         }
-        state.note();
+        state.mark_dirty();
         let sent = state.proto.datagrams().send(datagram, false);
         sent.map_err(|error| match error {
             SendDatagramError::Blocked(datagram) => SendError::Full(datagram),
@@ -272,8 +277,8 @@ impl Connection {
     /// Sends what is queued. The task that calls this handles the connection from now on.
     pub(super) fn flush(&self, cx: &mut Context<'_>) {
         let mut state = self.lock();
-        if state.carry(cx) {
-            state.proceed(cx);
+        if state.take_over(cx) {
+            state.drive(cx);
         }
     }
 

@@ -38,7 +38,7 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Puts a packet of `bytes` in, and returns whom to wake for it.
+    /// Puts a packet of `bytes` in, and returns the waker of the task that waits for it.
     pub(super) fn put(&self, event: T, bytes: usize) -> Option<Waker> {
         let mut waiting = lock(&self.waiting);
         let bytes = bytes + OVERHEAD;

@@ -5,11 +5,11 @@
 //! | `carrier.rs` | [`QuicCarrier`]: a connection as sessions know carriers |
 //! | `connection.rs` | [`Connection`]: a handle on one, from its handshake to its end |
 //! | `shared.rs`, `state.rs` | the connection behind its lock: packets in, packets out, time |
-//! | `outgoing.rs`, `alarm.rs` | what it sends; when its next timer runs out |
+//! | `outgoing.rs`, `timer.rs` | what it sends; when its next timer runs out |
 //! | `streams.rs` | the stream of the handshake |
-//! | `home.rs` | its own socket, or a server's |
-//! | `hub.rs` | a server's socket, who is who there, and the task that reads it |
-//! | `port.rs` | [`Port`], [`Incoming`]: where a server takes connections in |
+//! | `underlay.rs` | its own socket, or a server's |
+//! | `demux.rs` | a server's socket, the task that reads it, and the table of its connections |
+//! | `server.rs` | [`ServerEndpoint`], [`Incoming`]: where a server takes connections in |
 //! | `inbox.rs` | what waits for the task of one connection there |
 //! | `socket.rs`, `batch.rs`, `packet.rs` | UDP in batches, both ways |
 //! | `readiness.rs` | when a socket can be read and written |
@@ -21,27 +21,27 @@
 //! task reads it and puts each packet into the inbox of its connection (a lock and a waker), and
 //! the session's task does the rest and sends by the shared socket itself.
 
-mod alarm;
 mod batch;
 mod carrier;
 mod clock;
 mod connection;
-mod home;
-mod hub;
+mod demux;
 mod inbox;
 mod outgoing;
 mod packet;
 mod plain;
-mod port;
 mod readiness;
+mod server;
 mod shared;
 mod socket;
 mod state;
 mod streams;
+mod timer;
+mod underlay;
 
 pub use carrier::QuicCarrier;
 pub(super) use carrier::{Side, exported, remote_addr};
 pub(super) use connection::Connection;
-pub(super) use port::{Incoming, Port};
+pub(super) use server::{Incoming, ServerEndpoint};
 pub(super) use socket::Socket;
 pub(super) use streams::SendStream;

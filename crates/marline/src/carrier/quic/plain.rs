@@ -24,7 +24,7 @@ pub(super) fn warn(because: &io::Error) {
     });
 }
 
-/// Sends one packet. All errors but a full buffer are as if the network had lost it.
+/// Sends one packet. An error other than a full buffer counts as a loss on the way.
 pub(super) fn send(socket: &UdpSocket, contents: &[u8], to: SocketAddr) -> io::Result<()> {
     match socket.send_to(contents, to) {
         Ok(_) => Ok(()),

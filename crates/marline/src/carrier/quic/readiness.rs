@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 pub(super) type Writable = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
 /// What a call has received, and whether it left nothing behind: to say so saves the call that
-/// would find the socket empty. What comes after it is reported anew.
+/// would find the socket empty. What comes after it makes the socket readable again.
 #[derive(Debug)]
 pub(super) struct Received {
     pub(super) emptied: bool,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use quinn_proto::VarInt;
 
-use super::hub::Close;
+use super::demux::Close;
 use super::state::State;
 use crate::support::lock;
 

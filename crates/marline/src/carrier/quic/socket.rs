@@ -30,7 +30,7 @@ pub(in crate::carrier) struct Socket {
     unproved: Option<Arc<Unproved>>,
     /// The network loses all that is sent in batches.
     #[cfg(test)]
-    pub(in crate::carrier) loses_batches: bool,
+    loses_batches: bool,
 }
 
 impl Socket {
@@ -58,6 +58,13 @@ impl Socket {
         })
     }
 
+    /// The same in a network that may lose all batches, for tests.
+    #[cfg(test)]
+    pub(in crate::carrier) const fn losing_batches(mut self, loses: bool) -> Self {
+        self.loses_batches = loses;
+        self
+    }
+
     pub(in crate::carrier) const fn local_addr(&self) -> SocketAddr {
         self.local
     }
@@ -83,7 +90,7 @@ impl Socket {
     /// Sends what QUIC has written into `contents`.
     ///
     /// # Errors
-    /// It would block. All else is as if the network had lost it.
+    /// It would block. Any other error counts as a loss on the way.
     pub(super) fn send(&self, transmit: &quinn_proto::Transmit, contents: &[u8]) -> io::Result<()> {
         let contents = &contents[..transmit.size];
         let to = transmit.destination;

@@ -9,24 +9,24 @@ use quinn_proto::{
     VarInt,
 };
 
-use super::alarm::Alarm;
 use super::clock;
-use super::home::Home;
 use super::inbox::Inbox;
 use super::outgoing::Outgoing;
+use super::timer::Timer;
+use super::underlay::Underlay;
 
 /// One connection, and whoever waits for it.
 pub(super) struct State {
     pub(super) proto: quinn_proto::Connection,
-    pub(super) home: Home,
+    pub(super) underlay: Underlay,
     /// Its number at its endpoint.
     handle: ConnectionHandle,
     /// What a server's socket brought for it.
     inbox: Arc<Inbox>,
     outgoing: Outgoing,
-    alarm: Alarm,
+    timer: Timer,
     /// Something has happened since the connection was asked last what there is to send.
-    stirred: bool,
+    dirty: bool,
     connected: bool,
     drained: bool,
     /// Why it has ended.
@@ -49,17 +49,17 @@ impl State {
     pub(super) fn new(
         proto: quinn_proto::Connection,
         handle: ConnectionHandle,
-        home: Home,
+        underlay: Underlay,
         inbox: Arc<Inbox>,
     ) -> Self {
         Self {
             proto,
-            home,
+            underlay,
             handle,
             inbox,
             outgoing: Outgoing::default(),
-            alarm: Alarm::default(),
-            stirred: true,
+            timer: Timer::default(),
+            dirty: true,
             connected: false,
             drained: false,
             error: None,
@@ -92,15 +92,15 @@ impl State {
         if self.carried {
             return Poll::Pending;
         }
-        self.drive(cx);
+        self.set_driver(cx);
         let mut left = most;
-        while left > 0 && self.take_in(cx) {
+        while left > 0 && self.receive_packet(cx) {
             left -= 1;
         }
         if left == 0 {
             cx.waker().wake_by_ref();
         }
-        self.proceed(cx);
+        self.drive(cx);
         match self.drained {
             true => Poll::Ready(()),
             false => Poll::Pending,
@@ -109,24 +109,24 @@ impl State {
 
     /// The task handles it from now on for a carrier; when the connection has ended it is the
     /// keeper's. False then.
-    pub(super) fn carry(&mut self, cx: &Context<'_>) -> bool {
+    pub(super) fn take_over(&mut self, cx: &Context<'_>) -> bool {
         if self.error.is_some() {
             return false;
         }
         self.carried = true;
-        self.drive(cx);
+        self.set_driver(cx);
         true
     }
 
-    fn drive(&mut self, cx: &Context<'_>) {
+    fn set_driver(&mut self, cx: &Context<'_>) {
         if !wakes(self.driver.as_ref(), cx) {
             self.driver = Some(cx.waker().clone());
-            self.alarm.forget_task();
+            self.timer.forget_task();
         }
     }
 
     /// Leaves the connection to the keeper again.
-    fn let_go(&mut self) {
+    fn return_to_keeper(&mut self) {
         self.carried = false;
         if let Some(keeper) = &self.keeper {
             keeper.wake_by_ref();
@@ -134,13 +134,13 @@ impl State {
     }
 
     /// Something was done to the connection that its next turn has to send.
-    pub(super) const fn note(&mut self) {
-        self.stirred = true;
+    pub(super) const fn mark_dirty(&mut self) {
+        self.dirty = true;
     }
 
     /// The same, outside of a turn of the task that handles the connection.
-    pub(super) fn stir(&mut self) {
-        self.stirred = true;
+    pub(super) fn wake_driver(&mut self) {
+        self.dirty = true;
         if let Some(driver) = &self.driver {
             driver.wake_by_ref();
         }
@@ -154,60 +154,60 @@ impl State {
     }
 
     /// Handles one packet; false when none waits, and the task will be woken.
-    pub(super) fn take_in(&mut self, cx: &mut Context<'_>) -> bool {
-        let event = match &mut self.home {
-            Home::Own(own) => match own.poll_recv(cx) {
+    pub(super) fn receive_packet(&mut self, cx: &mut Context<'_>) -> bool {
+        let event = match &mut self.underlay {
+            Underlay::Own(own) => match own.poll_recv(cx) {
                 Poll::Ready(Ok(event)) => event,
                 Poll::Ready(Err(error)) => {
-                    self.lose(&error);
+                    self.on_socket_error(&error);
                     return false;
                 }
                 Poll::Pending => return false,
             },
-            Home::Hub(_) => match self.inbox.take(cx.waker()) {
+            Underlay::Shared(_) => match self.inbox.take(cx.waker()) {
                 None => return false,
                 event => event,
             },
         };
         if let Some(event) = event {
             self.proto.handle_event(event);
-            self.stirred = true;
+            self.dirty = true;
         }
         true
     }
 
     /// Sends what there is, runs the timers that are due, and sees to what has come of it.
-    pub(super) fn proceed(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn drive(&mut self, cx: &mut Context<'_>) {
         let now = clock::now();
         while !self.drained {
             if self.proto.poll_timeout().is_some_and(|at| at <= now) {
                 self.proto.handle_timeout(now);
-                self.stirred = true;
+                self.dirty = true;
             }
-            if std::mem::take(&mut self.stirred) {
-                let socket = self.home.socket();
+            if std::mem::take(&mut self.dirty) {
+                let socket = self.underlay.socket();
                 self.outgoing.send(now, &mut self.proto, socket);
-                self.see_events();
+                self.handle_events();
             } else if !self.outgoing.poll_unblocked(cx) {
-                self.alarm.set(cx, self.proto.poll_timeout());
+                self.timer.set(cx, self.proto.poll_timeout());
                 return;
             } else {
-                self.stirred = true;
+                self.dirty = true;
             }
         }
     }
 
     /// Tells the endpoint and the tasks what has happened.
-    fn see_events(&mut self) {
+    fn handle_events(&mut self) {
         while let Some(event) = self.proto.poll_endpoint_events() {
             self.drained |= event.is_drained();
-            let answer = match &mut self.home {
-                Home::Own(own) => own.handle_event(event),
-                Home::Hub(hub) => hub.handle_event(self.handle, event),
+            let answer = match &mut self.underlay {
+                Underlay::Own(own) => own.handle_event(event),
+                Underlay::Shared(demux) => demux.handle_event(self.handle, event),
             };
             if let Some(answer) = answer {
                 self.proto.handle_event(answer);
-                self.stirred = true;
+                self.dirty = true;
             }
         }
         let mut happened = self.drained;
@@ -228,7 +228,7 @@ impl State {
     /// It has ended; the keeper sees to the rest.
     fn end(&mut self, error: ConnectionError) {
         self.error.get_or_insert(error);
-        self.let_go();
+        self.return_to_keeper();
         self.waiting.drain(..).for_each(Waker::wake);
     }
 
@@ -240,11 +240,11 @@ impl State {
         let reason = Bytes::copy_from_slice(reason);
         self.proto.close(clock::now(), code, reason);
         self.end(ConnectionError::LocallyClosed);
-        self.stir();
+        self.wake_driver();
     }
 
     /// The socket is of no use any more.
-    fn lose(&mut self, error: &std::io::Error) {
+    fn on_socket_error(&mut self, error: &std::io::Error) {
         self.drained = true;
         self.end(ConnectionError::TransportError(TransportError {
             code: TransportErrorCode::INTERNAL_ERROR,
@@ -254,19 +254,19 @@ impl State {
     }
 
     /// Another socket has taken the place of the one before.
-    pub(super) fn moved(&mut self) {
+    pub(super) fn on_rebind(&mut self) {
         self.outgoing.forget_socket();
         self.proto.local_address_changed();
-        self.stir();
+        self.wake_driver();
     }
 }
 
 impl Drop for State {
     fn drop(&mut self) {
         if !self.drained
-            && let Home::Hub(hub) = &self.home
+            && let Underlay::Shared(demux) = &self.underlay
         {
-            hub.handle_event(self.handle, EndpointEvent::drained());
+            demux.handle_event(self.handle, EndpointEvent::drained());
         }
     }
 }

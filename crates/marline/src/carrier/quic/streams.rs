@@ -42,7 +42,7 @@ impl SendStream {
             // The peer wants no more; it has forgotten the stream when it sees this.
             let _ = stream.reset(code);
         }
-        state.stir();
+        state.wake_driver();
     }
 }
 
@@ -61,7 +61,7 @@ impl AsyncWrite for SendStream {
         }
         match state.proto.send_stream(self.id).write(bytes) {
             Ok(written) => {
-                state.stir();
+                state.wake_driver();
                 Poll::Ready(Ok(written))
             }
             Err(WriteError::Blocked) => {
@@ -119,7 +119,7 @@ impl AsyncRead for RecvStream {
         };
         let next = chunks.next(buffer.remaining());
         if chunks.finalize().should_transmit() {
-            state.stir();
+            state.wake_driver();
         }
         match next {
             Ok(Some(chunk)) => {
@@ -156,6 +156,6 @@ impl Drop for RecvStream {
         }
         // What has come and is not read needs no room any more.
         let _ = state.proto.recv_stream(self.id).stop(VarInt::from_u32(0));
-        state.stir();
+        state.wake_driver();
     }
 }

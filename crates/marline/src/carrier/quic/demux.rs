@@ -1,4 +1,4 @@
-//! A server's socket, who is who there, and the task that reads it.
+//! A server's socket, the task that reads it, and the table of its connections.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -26,25 +26,25 @@ const RESTS: Duration = Duration::from_millis(100);
 
 /// One socket of a server. A task reads it, and puts each packet into the inbox of its connection,
 /// whose own task handles it and sends by the socket itself.
-pub(super) struct Hub {
+pub(super) struct Demux {
     socket: Arc<Socket>,
-    known: Mutex<Known>,
+    table: Mutex<Table>,
     /// Bytes that may wait for the task of one connection.
     inbox: usize,
 }
 
-/// Who is who there.
-struct Known {
+/// The connections of a socket.
+struct Table {
     endpoint: Endpoint,
     /// By the number of their handle.
     connections: Vec<Option<Entry>>,
     open: usize,
-    /// Those that have begun and are not looked at yet; their number is bounded by the server's
+    /// Connections that begin and were not accepted yet; their number is bounded by the server's
     /// configuration.
-    begun: VecDeque<quinn_proto::Incoming>,
+    incoming: VecDeque<quinn_proto::Incoming>,
     closed: Option<(VarInt, Vec<u8>)>,
-    /// Nobody will look at those that begin.
-    abandoned: bool,
+    /// Connections that begin are refused.
+    refusing: bool,
     accepting: Option<Waker>,
     reader: Option<Waker>,
     idle: Vec<Waker>,
@@ -68,23 +68,23 @@ pub(super) struct Accepted {
     pub(super) inbox: Arc<Inbox>,
 }
 
-impl Known {
-    /// Gives a packet to its connection, and returns whom to wake for it.
+impl Table {
+    /// Puts a packet into the inbox of its connection, and returns the waker of its task.
     fn put(&self, number: ConnectionHandle, event: ConnectionEvent, bytes: usize) -> Option<Waker> {
         let entry = self.connections.get(number.0)?.as_ref()?;
         entry.inbox.put(event, bytes)
     }
 }
 
-impl fmt::Debug for Hub {
+impl fmt::Debug for Demux {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hub")
+        f.debug_struct("Demux")
             .field("socket", &self.socket)
             .finish_non_exhaustive()
     }
 }
 
-impl Hub {
+impl Demux {
     /// Begins to read a socket. Needs a tokio runtime.
     pub(super) fn open(
         socket: Socket,
@@ -94,14 +94,14 @@ impl Hub {
     ) -> Arc<Self> {
         let batch = socket.batch(longest(&endpoint));
         let (endpoint, server) = (Arc::new(endpoint), Some(Arc::new(server)));
-        let hub = Arc::new(Self {
-            known: Mutex::new(Known {
+        let demux = Arc::new(Self {
+            table: Mutex::new(Table {
                 endpoint: Endpoint::new(endpoint, server, !socket.may_fragment(), None),
                 connections: Vec::new(),
                 open: 0,
-                begun: VecDeque::new(),
+                incoming: VecDeque::new(),
                 closed: None,
-                abandoned: false,
+                refusing: false,
                 accepting: None,
                 reader: None,
                 idle: Vec::new(),
@@ -109,12 +109,12 @@ impl Hub {
             socket: Arc::new(socket),
             inbox,
         });
-        tokio::spawn(Arc::clone(&hub).read(batch));
-        hub
+        tokio::spawn(Arc::clone(&demux).read(batch));
+        demux
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        lock(&self.known)
+    fn table(&self) -> MutexGuard<'_, Table> {
+        lock(&self.table)
     }
 
     pub(super) const fn socket(&self) -> &Arc<Socket> {
@@ -125,19 +125,19 @@ impl Hub {
         self.socket.local_addr()
     }
 
-    /// Connections of which anything is left.
+    /// Connections that are not drained.
     #[cfg(test)]
     pub(super) fn open_connections(&self) -> usize {
-        self.known().endpoint.open_connections()
+        self.table().endpoint.open_connections()
     }
 
     /// The next connection that begins. One task may wait for it.
-    pub(super) fn poll_begun(&self, cx: &Context<'_>) -> Poll<quinn_proto::Incoming> {
-        let mut known = self.known();
-        match known.begun.pop_front() {
-            Some(begun) => Poll::Ready(begun),
+    pub(super) fn poll_incoming(&self, cx: &Context<'_>) -> Poll<quinn_proto::Incoming> {
+        let mut table = self.table();
+        match table.incoming.pop_front() {
+            Some(incoming) => Poll::Ready(incoming),
             None => {
-                known.accepting = Some(cx.waker().clone());
+                table.accepting = Some(cx.waker().clone());
                 Poll::Pending
             }
         }
@@ -149,13 +149,13 @@ impl Hub {
     /// It has ended already, or is none.
     pub(super) fn accept(
         &self,
-        begun: quinn_proto::Incoming,
+        incoming: quinn_proto::Incoming,
         config: ServerConfig,
     ) -> Result<Accepted, ConnectionError> {
         let (now, mut answer) = (clock::now(), Vec::new());
-        let mut known = self.known();
+        let mut table = self.table();
         let config = Some(Arc::new(config));
-        let accepted = known.endpoint.accept(begun, now, &mut answer, config);
+        let accepted = table.endpoint.accept(incoming, now, &mut answer, config);
         let (number, proto) = accepted.map_err(|error| {
             if let Some(transmit) = error.response {
                 self.answer(&transmit, &answer);
@@ -163,14 +163,14 @@ impl Hub {
             error.cause
         })?;
         let inbox = Arc::new(Inbox::new(self.inbox));
-        if known.connections.len() <= number.0 {
-            known.connections.resize_with(number.0 + 1, || None);
+        if table.connections.len() <= number.0 {
+            table.connections.resize_with(number.0 + 1, || None);
         }
-        known.connections[number.0] = Some(Entry {
+        table.connections[number.0] = Some(Entry {
             inbox: Arc::clone(&inbox),
             connection: None,
         });
-        known.open += 1;
+        table.open += 1;
         Ok(Accepted {
             number,
             proto,
@@ -179,30 +179,30 @@ impl Hub {
     }
 
     /// The connection of this number is closed when the server closes all.
-    pub(super) fn enter(&self, number: ConnectionHandle, connection: Weak<dyn Close>) {
-        let mut known = self.known();
-        let closed = known.closed.clone();
+    pub(super) fn register(&self, number: ConnectionHandle, connection: Weak<dyn Close>) {
+        let mut table = self.table();
+        let closed = table.closed.clone();
         let now = connection.upgrade();
-        if let Some(Some(entry)) = known.connections.get_mut(number.0) {
+        if let Some(Some(entry)) = table.connections.get_mut(number.0) {
             entry.connection = Some(connection);
         }
-        drop(known);
+        drop(table);
         if let (Some((code, reason)), Some(connection)) = (closed, now) {
             connection.close(code, &reason);
         }
     }
 
     /// Turns a connection away.
-    pub(super) fn refuse(&self, begun: quinn_proto::Incoming) {
+    pub(super) fn refuse(&self, incoming: quinn_proto::Incoming) {
         let mut answer = Vec::new();
-        let transmit = self.known().endpoint.refuse(begun, &mut answer);
+        let transmit = self.table().endpoint.refuse(incoming, &mut answer);
         self.answer(&transmit, &answer);
     }
 
     /// Has a connection prove its address.
-    pub(super) fn retry(&self, begun: quinn_proto::Incoming) {
+    pub(super) fn retry(&self, incoming: quinn_proto::Incoming) {
         let mut answer = Vec::new();
-        let retried = self.known().endpoint.retry(begun, &mut answer);
+        let retried = self.table().endpoint.retry(incoming, &mut answer);
         match retried {
             Ok(transmit) => self.answer(&transmit, &answer),
             // It has proved it already.
@@ -221,32 +221,32 @@ impl Hub {
         number: ConnectionHandle,
         event: EndpointEvent,
     ) -> Option<ConnectionEvent> {
-        let mut known = self.known();
+        let mut table = self.table();
         if event.is_drained()
-            && let Some(entry) = known.connections.get_mut(number.0)
+            && let Some(entry) = table.connections.get_mut(number.0)
             && entry.take().is_some()
         {
-            known.open -= 1;
-            if known.open == 0 {
-                known.idle.drain(..).for_each(Waker::wake);
-                known.reader.take().into_iter().for_each(Waker::wake);
+            table.open -= 1;
+            if table.open == 0 {
+                table.idle.drain(..).for_each(Waker::wake);
+                table.reader.take().into_iter().for_each(Waker::wake);
             }
         }
-        known.endpoint.handle_event(number, event)
+        table.endpoint.handle_event(number, event)
     }
 
     /// Closes all connections, and takes no more.
     pub(super) fn close(&self, code: VarInt, reason: &[u8]) {
-        let mut known = self.known();
-        known.closed = Some((code, reason.to_owned()));
-        let begun = std::mem::take(&mut known.begun);
-        let connections = known.connections.iter().flatten();
+        let mut table = self.table();
+        table.closed = Some((code, reason.to_owned()));
+        let incoming = std::mem::take(&mut table.incoming);
+        let connections = table.connections.iter().flatten();
         let connections: Vec<_> = connections
             .filter_map(|entry| entry.connection.as_ref()?.upgrade())
             .collect();
-        drop(known);
-        for begun in begun {
-            self.refuse(begun);
+        drop(table);
+        for incoming in incoming {
+            self.refuse(incoming);
         }
         for connection in connections {
             connection.close(code, reason);
@@ -254,23 +254,23 @@ impl Hub {
     }
 
     /// Takes no more connections; those that there are go on, and the socket is kept for them.
-    pub(super) fn abandon(&self) {
-        let mut known = self.known();
-        known.abandoned = true;
-        while let Some(begun) = known.begun.pop_front() {
-            known.endpoint.ignore(begun);
+    pub(super) fn stop_accepting(&self) {
+        let mut table = self.table();
+        table.refusing = true;
+        while let Some(incoming) = table.incoming.pop_front() {
+            table.endpoint.ignore(incoming);
         }
-        known.reader.take().into_iter().for_each(Waker::wake);
+        table.reader.take().into_iter().for_each(Waker::wake);
     }
 
-    /// Waits until nothing is left of any connection.
+    /// Waits until all connections are drained.
     pub(super) async fn idle(&self) {
         poll_fn(|cx| {
-            let mut known = self.known();
-            if known.open == 0 {
+            let mut table = self.table();
+            if table.open == 0 {
                 return Poll::Ready(());
             }
-            known.idle.push(cx.waker().clone());
+            table.idle.push(cx.waker().clone());
             Poll::Pending
         })
         .await;
@@ -298,7 +298,7 @@ impl Hub {
     ) -> Poll<io::Result<()>> {
         match self.socket.poll_recv(cx, batch) {
             Poll::Ready(Ok(())) => {
-                self.sort(batch, wakers);
+                self.dispatch(batch, wakers);
                 wakers.drain(..).for_each(Waker::wake);
                 // The tasks that were woken have their turn before more is read.
                 cx.waker().wake_by_ref();
@@ -306,32 +306,32 @@ impl Hub {
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             Poll::Pending => {}
         }
-        let mut known = self.known();
-        if known.abandoned && known.open == 0 {
+        let mut table = self.table();
+        if table.refusing && table.open == 0 {
             return Poll::Ready(Ok(()));
         }
-        known.reader = Some(cx.waker().clone());
+        table.reader = Some(cx.waker().clone());
         Poll::Pending
     }
 
     /// Gives each packet to its connection.
-    fn sort(&self, batch: &mut Batch, wakers: &mut Vec<Waker>) {
-        let mut known = self.known();
+    fn dispatch(&self, batch: &mut Batch, wakers: &mut Vec<Waker>) {
+        let mut table = self.table();
         let mut answer = Vec::new();
         while let Some(packet) = batch.pop() {
             let bytes = packet.data.len();
             answer.clear();
-            match handle(&mut known.endpoint, packet, &mut answer) {
+            match handle(&mut table.endpoint, packet, &mut answer) {
                 Some(DatagramEvent::ConnectionEvent(number, event)) => {
-                    wakers.extend(known.put(number, event, bytes));
+                    wakers.extend(table.put(number, event, bytes));
                 }
-                Some(DatagramEvent::NewConnection(begun)) => {
-                    if known.closed.is_some() || known.abandoned {
-                        let transmit = known.endpoint.refuse(begun, &mut answer);
+                Some(DatagramEvent::NewConnection(incoming)) => {
+                    if table.closed.is_some() || table.refusing {
+                        let transmit = table.endpoint.refuse(incoming, &mut answer);
                         self.answer(&transmit, &answer);
                     } else {
-                        known.begun.push_back(begun);
-                        wakers.extend(known.accepting.take());
+                        table.incoming.push_back(incoming);
+                        wakers.extend(table.accepting.take());
                     }
                 }
                 Some(DatagramEvent::Response(transmit)) => self.answer(&transmit, &answer),

@@ -7,14 +7,14 @@ use std::task::{Context, Poll};
 use quinn_proto::{ConnectionError, EndpointConfig, ServerConfig, VarInt};
 
 use super::connection::Connection;
-use super::hub::Hub;
+use super::demux::Demux;
 use super::socket::Socket;
 
 /// One socket of a server, which all its connections share.
 #[derive(Debug)]
-pub(in crate::carrier) struct Port(Arc<Hub>);
+pub(in crate::carrier) struct ServerEndpoint(Arc<Demux>);
 
-impl Port {
+impl ServerEndpoint {
     /// Opens a port; `inbox` bytes may wait for the task of one connection. Needs a tokio runtime.
     pub(in crate::carrier) fn open(
         socket: Socket,
@@ -22,14 +22,14 @@ impl Port {
         server: ServerConfig,
         inbox: usize,
     ) -> Self {
-        Self(Hub::open(socket, endpoint, server, inbox))
+        Self(Demux::open(socket, endpoint, server, inbox))
     }
 
     pub(in crate::carrier) fn local_addr(&self) -> SocketAddr {
         self.0.socket().local_addr()
     }
 
-    /// Connections of which anything is left.
+    /// Connections that are not drained.
     #[cfg(test)]
     pub(in crate::carrier) fn open_connections(&self) -> usize {
         self.0.open_connections()
@@ -37,8 +37,8 @@ impl Port {
 
     /// The next connection that begins. One task may wait for it.
     pub(in crate::carrier) fn poll_incoming(&self, cx: &Context<'_>) -> Poll<Incoming> {
-        let begun = self.0.poll_begun(cx);
-        begun.map(|begun| Incoming::new(begun, Arc::clone(&self.0)))
+        let incoming = self.0.poll_incoming(cx);
+        incoming.map(|incoming| Incoming::new(incoming, Arc::clone(&self.0)))
     }
 
     /// Closes all connections, and takes no more.
@@ -46,34 +46,34 @@ impl Port {
         self.0.close(code, reason);
     }
 
-    /// Waits until nothing is left of any connection.
+    /// Waits until all connections are drained.
     pub(in crate::carrier) async fn idle(&self) {
         self.0.idle().await;
     }
 }
 
-impl Drop for Port {
+impl Drop for ServerEndpoint {
     fn drop(&mut self) {
-        self.0.abandon();
+        self.0.stop_accepting();
     }
 }
 
 /// A connection that begins; it is refused when this is dropped.
 #[derive(Debug)]
 pub(in crate::carrier) struct Incoming {
-    begun: Option<quinn_proto::Incoming>,
+    incoming: Option<quinn_proto::Incoming>,
     remote: SocketAddr,
     validated: bool,
-    hub: Arc<Hub>,
+    demux: Arc<Demux>,
 }
 
 impl Incoming {
-    fn new(begun: quinn_proto::Incoming, hub: Arc<Hub>) -> Self {
+    fn new(incoming: quinn_proto::Incoming, demux: Arc<Demux>) -> Self {
         Self {
-            remote: begun.remote_address(),
-            validated: begun.remote_address_validated(),
-            begun: Some(begun),
-            hub,
+            remote: incoming.remote_address(),
+            validated: incoming.remote_address_validated(),
+            incoming: Some(incoming),
+            demux,
         }
     }
 
@@ -95,10 +95,10 @@ impl Incoming {
         mut self,
         config: ServerConfig,
     ) -> Result<Connection, ConnectionError> {
-        match self.begun.take() {
-            Some(begun) => {
-                let accepted = self.hub.accept(begun, config)?;
-                Ok(Connection::accepted(accepted, &self.hub))
+        match self.incoming.take() {
+            Some(incoming) => {
+                let accepted = self.demux.accept(incoming, config)?;
+                Ok(Connection::accepted(accepted, &self.demux))
             }
             // Only what consumes it takes it out.
             None => Err(ConnectionError::Reset),
@@ -107,16 +107,16 @@ impl Incoming {
 
     /// Has it prove that it receives what is sent to its address (RFC 9000 section 8.1.2).
     pub(in crate::carrier) fn retry(mut self) {
-        if let Some(begun) = self.begun.take() {
-            self.hub.retry(begun);
+        if let Some(incoming) = self.incoming.take() {
+            self.demux.retry(incoming);
         }
     }
 }
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        if let Some(begun) = self.begun.take() {
-            self.hub.refuse(begun);
+        if let Some(incoming) = self.incoming.take() {
+            self.demux.refuse(incoming);
         }
     }
 }

@@ -12,23 +12,23 @@ use quinn_proto::{
 
 use super::batch::{Batch, Packet};
 use super::clock;
-use super::hub::Hub;
+use super::demux::Demux;
 use super::packet::{handle, longest};
 use super::socket::Socket;
 
 /// The socket of a connection, and the endpoint that knows whose packets are whose.
-pub(super) enum Home {
+pub(super) enum Underlay {
     /// Its own.
     Own(Box<Own>),
     /// A server's, which all its connections share.
-    Hub(Arc<Hub>),
+    Shared(Arc<Demux>),
 }
 
-impl Home {
+impl Underlay {
     pub(super) fn socket(&self) -> &Arc<Socket> {
         match self {
             Self::Own(own) => &own.socket,
-            Self::Hub(hub) => hub.socket(),
+            Self::Shared(demux) => demux.socket(),
         }
     }
 }

@@ -9,13 +9,13 @@ use tokio::time::Sleep;
 /// One timer of the runtime for all those of a connection. QUIC moves its timers with every packet,
 /// nearly always to later; the runtime's is moved only to earlier, and after it has rung.
 #[derive(Debug, Default)]
-pub(super) struct Alarm {
+pub(super) struct Timer {
     sleep: Option<Pin<Box<Sleep>>>,
     /// When it rings, and wakes the task of now.
     set: Option<Instant>,
 }
 
-impl Alarm {
+impl Timer {
     /// Another task is to be woken from now on.
     pub(super) const fn forget_task(&mut self) {
         self.set = None;
@@ -56,7 +56,7 @@ mod tests {
     async fn it_rings_at_the_earliest_time_asked_for_and_again_after_that() {
         let start = tokio::time::Instant::now();
         let after = |millis| Some((start + Duration::from_millis(millis)).into_std());
-        let mut alarm = Alarm::default();
+        let mut timer = Timer::default();
         // Asks for these one after the other, then waits; a later one moves nothing.
         for (asked, rings) in [([50, 90], 50), ([90, 70], 70), ([200, 100], 100)] {
             let mut polled = false;
@@ -66,7 +66,7 @@ mod tests {
                 }
                 polled = true;
                 for millis in asked {
-                    alarm.set(cx, after(millis));
+                    timer.set(cx, after(millis));
                 }
                 Poll::Pending
             })
