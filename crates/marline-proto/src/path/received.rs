@@ -172,7 +172,7 @@ impl Received {
             .map_or(largest, |range| range.start);
         let ages =
             (0..TIMES_REPORTED).map(|age| (self.coming + TIMES_REPORTED - age) % TIMES_REPORTED);
-        // What the range of the largest packet holds is told with it.
+        // What the range of the largest packet holds is reported with it.
         let older = |new: &&RangeSet| new.first().is_some_and(|range| range.start < newest);
         let news = ages.map(|place| &self.new[place]).filter(older);
         let news = news.flat_map(RangeSet::iter_descending);

@@ -18,7 +18,7 @@ use crate::wire::FlowId;
 /// Old timers that stay however few flows there are. A choice, not tuned.
 const SPARE: usize = 64;
 
-/// Timers of flows; the first of them holds.
+/// Timers of flows. The first one is always a flow's present timer.
 #[derive(Debug, Default)]
 pub(super) struct FlowTimers {
     heap: BinaryHeap<Reverse<(Instant, FlowId)>>,
@@ -29,7 +29,7 @@ impl FlowTimers {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// A flow has this timer now, or has none any more, or is gone.
+    /// A flow's timer has changed to `new`, or it has none any more, or the flow is gone.
     pub(super) fn change(&mut self, new: Option<(Instant, FlowId)>, flows: &Flows) {
         self.heap.extend(new.map(Reverse));
         if self.heap.len() > 2 * flows.len() + SPARE {
@@ -49,7 +49,7 @@ impl FlowTimers {
         }
     }
 
-    /// The next flow whose timer has run out, which it has no longer.
+    /// A flow whose timer has run out by `now`; it is cleared.
     pub(super) fn take_due(&mut self, now: Instant, flows: &mut Flows) -> Option<FlowId> {
         let Reverse((_, id)) = *self.heap.peek().filter(|first| first.0.0 <= now)?;
         flows.get_mut(&id)?.timer = None;

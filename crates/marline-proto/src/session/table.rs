@@ -11,7 +11,8 @@ use alloc::vec::Vec;
 use super::flow::Flow;
 use crate::wire::FlowId;
 
-/// Of two numbers one is the peer's to give.
+/// Client and server open every other number each, so that flows of one of them use half of the
+/// slots.
 const IDS_PER_FLOW: usize = 2;
 
 /// Flows by id.
@@ -21,8 +22,8 @@ pub(super) struct Flows {
     flows: Vec<Option<Box<Flow>>>,
     /// Places where no flow is.
     free: Vec<usize>,
-    /// Where flows are, by the last bits of their indices. There are as many of these, or more,
-    /// than flows, so that flows that were opened in a row do not displace each other.
+    /// Where flows are, by the last bits of their ids: at least twice as many slots as flows, so
+    /// that flows that were opened in a row do not displace each other.
     recent: Vec<Option<(FlowId, usize)>>,
 }
 

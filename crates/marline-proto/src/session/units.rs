@@ -510,7 +510,7 @@ impl Session {
     }
 }
 
-/// The peer's clock less ours (µs), as the quickest path tells; `None` before the first
+/// The peer's clock less ours (µs), as the quickest path has it; `None` before the first
 /// acknowledgement.
 fn peer_clock(paths: &[Path]) -> Option<i64> {
     let known = paths.iter().filter_map(|path| path.one_way.clock_us());

@@ -52,8 +52,8 @@ struct Lane {
     ready: BTreeMap<Place, FlowId>,
     /// Flows that would queue more if the path had room.
     wanting: BTreeMap<Wanting, FlowId>,
-    /// The flow whose place among them changed last: where it stands, and where it should. It
-    /// changes with each symbol, and whose turn it is is asked once an acknowledgement.
+    /// The flow that moved last among them: where it stands, and where it should. It moves with
+    /// each symbol, and their order is asked for once an acknowledgement.
     moved: Option<(FlowId, Wanting, Wanting)>,
 }
 
