@@ -300,9 +300,13 @@ impl Observed {
 
     #[inline]
     pub(crate) fn on(&mut self, now: Instant, record: &Record) {
-        if self.observers.is_empty() {
-            return;
+        if !self.observers.is_empty() {
+            self.tell(now, record);
         }
+    }
+
+    #[cold]
+    fn tell(&mut self, now: Instant, record: &Record) {
         for earlier in self.soon.drain(..) {
             for observer in &mut self.observers {
                 observer.on(now, &earlier);

@@ -83,7 +83,9 @@ impl Encoder {
             .saturating_sub(self.start)
             .min(self.window.len() as u64);
         self.start += gone;
-        self.spare.extend(self.window.drain(..gone as usize));
+        for _ in 0..gone {
+            self.spare.extend(self.window.pop_front());
+        }
     }
 
     /// The numbers of the symbols that a repair symbol would combine now.

@@ -31,9 +31,10 @@ impl SendBuffer {
 
     /// The bytes of `range`, which must be in the window.
     pub(crate) fn get(&self, range: Range<u64>) -> Cow<'_, [u8]> {
-        let first = self
+        let begun = self
             .chunks
-            .partition_point(|(start, chunk)| start + chunk.len() as u64 <= range.start);
+            .partition_point(|(start, _)| *start <= range.start);
+        let first = begun.saturating_sub(1);
         let Some((start, chunk)) = self.chunks.get(first) else {
             debug_assert!(range.is_empty(), "the range is in the window");
             return Cow::Borrowed(&[]);

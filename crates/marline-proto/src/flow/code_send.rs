@@ -30,7 +30,7 @@
 //! within a round trip, a lost symbol is sent again. So a code that cannot help costs a round trip,
 //! and never a byte.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use marline_base::Instant;
@@ -102,8 +102,9 @@ pub(crate) struct CodeSend {
     window: VecDeque<Sent>,
     /// Number of the first of them.
     first: u64,
-    /// Their numbers, by unit and offset.
-    numbers: BTreeMap<(u64, u64), u64>,
+    /// Their numbers, by unit and offset, in ascending order. They leave nearly so, and the window
+    /// is short: a tree is slower.
+    numbers: VecDeque<((u64, u64), u64)>,
     /// How many of them are not known at the receiver, and how many of these were lost.
     unknown: u32,
     lost: u32,
@@ -136,7 +137,7 @@ impl CodeSend {
             limits,
             window: VecDeque::new(),
             first: 0,
-            numbers: BTreeMap::new(),
+            numbers: VecDeque::new(),
             unknown: 0,
             lost: 0,
             waiting: 0,
@@ -234,18 +235,37 @@ impl CodeSend {
 
     /// As what the symbol leaves. `source`: nobody sent any of its bytes as a source before.
     pub(crate) fn form(&self, symbol: &Symbol, source: bool) -> Form {
-        match self.numbers.get(&(symbol.unit, symbol.offset)) {
-            Some(&number) => {
-                let known = &self.window[(number - self.first) as usize];
-                if known.symbol == *symbol {
-                    Form::Again(number, known.fin)
-                } else {
-                    Form::Plain
-                }
-            }
-            None if source => Form::New(self.encoder.window().end),
-            None => Form::Plain,
+        if source {
+            debug_assert!(self.index_of(symbol).is_none(), "it left before");
+            return Form::New(self.encoder.window().end);
         }
+        let known = self
+            .index_of(symbol)
+            .map(|index| (index, &self.window[index]));
+        match known {
+            Some((index, known)) if known.symbol == *symbol => {
+                Form::Again(self.first + index as u64, known.fin)
+            }
+            _ => Form::Plain,
+        }
+    }
+
+    /// Where in `numbers` the symbol stands that begins where this one does, or would stand.
+    fn place(&self, symbol: &Symbol) -> Result<usize, usize> {
+        let key = (symbol.unit, symbol.offset);
+        // What leaves comes last, and what is settled comes first or is there no longer.
+        match (self.numbers.front(), self.numbers.back()) {
+            (_, Some((last, _))) if *last < key => Err(self.numbers.len()),
+            (Some((first, _)), _) if key < *first => Err(0),
+            (Some((first, _)), _) if key == *first => Ok(0),
+            _ => self.numbers.binary_search_by_key(&key, |(key, _)| *key),
+        }
+    }
+
+    /// Where in the window the symbol stands that begins where this one does.
+    fn index_of(&self, symbol: &Symbol) -> Option<usize> {
+        let place = self.place(symbol).ok()?;
+        Some((self.numbers[place].1 - self.first) as usize)
     }
 
     /// A source symbol with this content leaves for the first time. Returns the symbol that has no
@@ -262,7 +282,11 @@ impl CodeSend {
         let gone = if full { self.pop() } else { None };
         let number = self.encoder.push(content).ok()?;
         self.longest = self.longest.max(content.len() as u32);
-        self.numbers.insert((symbol.unit, symbol.offset), number);
+        let entry = ((symbol.unit, symbol.offset), number);
+        match self.place(&symbol) {
+            Ok(place) => self.numbers[place] = entry,
+            Err(place) => self.numbers.insert(place, entry),
+        }
         self.window.push_back(Sent {
             symbol,
             fin,
@@ -361,11 +385,10 @@ impl CodeSend {
 
     /// A symbol was acknowledged, or is not worth sending any more.
     pub(crate) fn on_settled(&mut self, symbol: &Symbol, send: &SendHalf) {
-        if let Some(number) = self.numbers.get(&(symbol.unit, symbol.offset)) {
-            let index = (number - self.first) as usize;
-            if send.is_settled(&self.window[index].symbol) {
-                self.set(index, State::Known);
-            }
+        if let Some(index) = self.index_of(symbol)
+            && send.is_settled(&self.window[index].symbol)
+        {
+            self.set(index, State::Known);
         }
         self.release(send);
     }
@@ -385,8 +408,9 @@ impl CodeSend {
         self.set(0, State::Known);
         self.window.pop_front();
         self.first += 1;
-        let key = (front.symbol.unit, front.symbol.offset);
-        self.numbers.remove(&key);
+        if let Ok(place) = self.place(&front.symbol) {
+            self.numbers.remove(place);
+        }
         Some(front)
     }
 
@@ -416,11 +440,9 @@ impl CodeSend {
         until: Instant,
         soon: impl Fn(&Flying) -> bool,
     ) -> bool {
-        let key = (symbol.unit, symbol.offset);
-        let Some(number) = self.numbers.get(&key) else {
+        let Some(index) = self.index_of(symbol) else {
             return false;
         };
-        let index = (number - self.first) as usize;
         if self.window[index].symbol != *symbol || self.window[index].state == State::Known {
             return false;
         }

@@ -323,14 +323,14 @@ impl Queues {
         taken
     }
 
-    /// Takes source symbols from a path's queue, oldest first; copies of other symbols and
-    /// retransmissions stay. Returns them with their bytes.
-    pub(crate) fn take_sources(&mut self, path: PathId) -> (Vec<Symbol>, u64) {
+    /// Moves source symbols from a path's queue to `taken`, oldest first; copies of other symbols
+    /// and retransmissions stay. Returns their bytes.
+    pub(crate) fn take_sources(&mut self, path: PathId, taken: &mut Vec<Symbol>) -> u64 {
         let Ok(index) = self.position(path) else {
-            return (Vec::new(), 0);
+            return 0;
         };
         let queue = &mut self.queues[index].1;
-        let mut taken = Vec::new();
+        taken.reserve(queue.fresh.len());
         let mut bytes = 0;
         queue.fresh.retain(|a| {
             let source = a.kind == EmissionKind::Source;
@@ -341,7 +341,7 @@ impl Queues {
             !source
         });
         queue.bytes -= bytes;
-        (taken, bytes)
+        bytes
     }
 
     /// Bytes that wait to leave for the first time.
@@ -402,7 +402,8 @@ mod tests {
         queues.push_urgent(path, assigned(10, EmissionKind::Copy));
         queues.push(path, assigned(110, EmissionKind::Source));
         assert_eq!((queues.bytes(path), queues.urgent_bytes(path)), (40, 20));
-        let (sources, bytes) = queues.take_sources(path);
+        let mut sources = Vec::new();
+        let bytes = queues.take_sources(path, &mut sources);
         assert_eq!((sources.len(), bytes, queues.bytes(path)), (2, 20, 20));
         let order: Vec<u64> = core::iter::from_fn(|| queues.pop(path))
             .map(|a| a.symbol.offset)

@@ -226,10 +226,16 @@ impl StreamRecv {
     /// Is the peer to get new credit, because a quarter of the window was read since the last? Then
     /// the window that it should have: twice as much if that took less than a round trip, `trip`,
     /// because a window that is read four times in one holds the peer up.
-    pub(crate) fn due(&self, now: Instant, trip: Duration) -> Option<u64> {
+    pub(crate) fn due(&self, now: Instant, trip: impl Fn() -> Duration) -> Option<u64> {
         let due = self.read + self.window >= self.credit + self.window / 4;
-        let quick = self.renewed.is_none_or(|at| now.since(at) < trip);
-        (self.end.is_none() && due).then_some(if quick { 2 * self.window } else { self.window })
+        let quick = || self.renewed.is_none_or(|at| now.since(at) < trip());
+        (self.end.is_none() && due).then(|| {
+            if quick() {
+                2 * self.window
+            } else {
+                self.window
+            }
+        })
     }
 
     /// New credit for the peer, with a window that never shrinks.
@@ -370,15 +376,15 @@ mod tests {
         let mut recv = StreamRecv::new(100);
         recv.receive(0, Bytes::from(alloc::vec![0; 60]), false)
             .unwrap();
-        assert_eq!(recv.due(Instant::ZERO, trip), None);
+        assert_eq!(recv.due(Instant::ZERO, || trip), None);
         drain(&mut recv);
         recv.renew(Instant::ZERO, 100);
         assert_eq!((recv.credit(), recv.unread()), (160, 0));
-        assert_eq!(recv.due(late, trip), None);
+        assert_eq!(recv.due(late, || trip), None);
         recv.receive(60, Bytes::from(alloc::vec![0; 25]), false)
             .unwrap();
         drain(&mut recv);
-        assert_eq!(recv.due(late, trip), Some(100));
+        assert_eq!(recv.due(late, || trip), Some(100));
     }
 
     #[test]
@@ -388,13 +394,13 @@ mod tests {
         recv.receive(0, Bytes::from(alloc::vec![0; 25]), false)
             .unwrap();
         drain(&mut recv);
-        assert_eq!(recv.due(Instant::ZERO, trip), Some(200), "the first is");
+        assert_eq!(recv.due(Instant::ZERO, || trip), Some(200), "the first is");
         recv.renew(Instant::ZERO, 100);
         recv.receive(25, Bytes::from(alloc::vec![0; 25]), false)
             .unwrap();
         drain(&mut recv);
         let soon = Instant::from_micros(9_999);
-        assert_eq!(recv.due(soon, trip), Some(200));
+        assert_eq!(recv.due(soon, || trip), Some(200));
         // What it may have is not all that it should have.
         recv.renew(soon, 150);
         assert_eq!(recv.credit(), 200);

@@ -149,6 +149,7 @@ impl Ledger {
             let wanted = (*range.start()).max(self.first)..(range.end() + 1).max(self.first);
             let new: SmallVec<[_; 4]> = self.acked.absent_in(wanted).collect();
             for part in new {
+                settled.reserve((part.end - part.start) as usize);
                 for number in part.clone() {
                     self.settle_acked(now, number, &mut settled);
                 }
@@ -318,12 +319,16 @@ impl Ledger {
 
     /// When the oldest packet was sent whose fate is open.
     pub(crate) fn oldest_open(&self) -> Option<Instant> {
-        self.open_packets().next().map(|p| p.sent)
+        let open = self.has_outstanding().then(|| self.open_packets().next());
+        open.flatten().map(|p| p.sent)
     }
 
     /// The oldest packet whose fate is open and that was not rescued.
     pub(crate) fn oldest_unrescued(&self) -> Option<&SentPacket> {
         // Timers ask this for every datagram, and nearly always it is the first that they find.
+        if !self.has_outstanding() {
+            return None;
+        }
         let mut index = self.scan_from.saturating_sub(self.first) as usize;
         while let Some(packet) = self.packets.get(index) {
             if packet.is_open() && !packet.rescued {

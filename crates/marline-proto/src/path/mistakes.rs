@@ -36,7 +36,10 @@ impl Mistakes {
 
     /// What they add to the time that feedback may take.
     pub(super) fn patience(&self, round_trip: Duration) -> Duration {
-        round_trip / PER_MISTAKE * self.count
+        match self.count {
+            0 => Duration::ZERO,
+            count => round_trip / PER_MISTAKE * count,
+        }
     }
 }
 

@@ -9,7 +9,6 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 use marline_base::{Duration, Instant};
-use smallvec::SmallVec;
 
 use super::silence::Silence;
 use crate::ranges::RangeSet;
@@ -139,31 +138,25 @@ impl Received {
     /// The acknowledgement to send now; [`Received::on_ack_sent`] must follow once it left.
     pub(crate) fn ack(&self, path: PathId, now: Instant) -> Option<Ack> {
         let (largest, at) = self.largest?;
-        let mut arrivals: Vec<Arrival> = self
-            .unreported
-            .iter()
-            .map(|&(packet, at)| Arrival {
-                packet,
-                at_us: at.as_micros(),
-            })
-            .collect();
         let ranges = self.told(largest);
         let is_told = |packet| ranges.iter().any(|range| range.contains(&packet));
-        arrivals.retain(|arrival| is_told(arrival.packet));
-        arrivals.sort_unstable_by_key(|a| core::cmp::Reverse(a.packet));
-        if arrivals.first().is_none_or(|a| a.packet != largest) {
-            arrivals.insert(
-                0,
-                Arrival {
-                    packet: largest,
-                    at_us: at.as_micros(),
-                },
-            );
+        let arrival = |packet, at: Instant| Arrival {
+            packet,
+            at_us: at.as_micros(),
+        };
+        let mut arrivals = Vec::with_capacity(self.unreported.len() + 1);
+        if !self.unreported.iter().any(|(packet, _)| *packet == largest) {
+            arrivals.push(arrival(largest, at));
         }
+        // Nearly always that is their order.
+        let latest_first = self.unreported.iter().rev();
+        let told = latest_first.filter(|(packet, _)| is_told(*packet));
+        arrivals.extend(told.map(|(packet, at)| arrival(*packet, *at)));
+        arrivals.sort_unstable_by_key(|a| core::cmp::Reverse(a.packet));
         Some(Ack {
             path,
             delay_us: now.since(at).as_micros() as u64,
-            ranges: ranges.into_iter().collect(),
+            ranges,
             arrivals,
         })
     }
@@ -171,11 +164,18 @@ impl Received {
     /// The ranges that the next acknowledgement reports, descending: the range of the `largest`
     /// packet, and those with anything that was new in one of the last acknowledgements, the latest
     /// first.
-    fn told(&self, largest: u64) -> SmallVec<[RangeInclusive<u64>; RANGES_REPORTED]> {
-        let mut told: SmallVec<[RangeInclusive<u64>; RANGES_REPORTED]> = SmallVec::new();
+    fn told(&self, largest: u64) -> Vec<RangeInclusive<u64>> {
+        let mut told: Vec<RangeInclusive<u64>> = Vec::with_capacity(1);
+        let newest = self
+            .ranges
+            .range_of(largest)
+            .map_or(largest, |range| range.start);
         let ages =
             (0..TIMES_REPORTED).map(|age| (self.coming + TIMES_REPORTED - age) % TIMES_REPORTED);
-        let news = ages.flat_map(|place| self.new[place].iter_descending());
+        // What the range of the largest packet holds is reported with it.
+        let older = |new: &&RangeSet| new.first().is_some_and(|range| range.start < newest);
+        let news = ages.map(|place| &self.new[place]).filter(older);
+        let news = news.flat_map(RangeSet::iter_descending);
         for packet in core::iter::once(largest).chain(news.map(|range| range.start)) {
             if told.len() == RANGES_REPORTED {
                 break;

@@ -91,12 +91,14 @@ impl Silence {
 
     /// When the peer must learn that nothing arrives; `None` where a silence would not mean losses.
     pub(super) fn due(&self) -> Option<Instant> {
+        let last = self.last?;
         let even = self.spread <= EVEN * self.spacing;
+        if self.told >= TOLD || !even || self.missing.fraction() <= LOSSY {
+            return None;
+        }
         let gaps = SILENT_GAPS + f64::from(self.told);
         let silence = Duration::from_nanos((gaps * self.spacing.max(LEAST_GAP)) as u64);
-        let tells = even && self.missing.fraction() > LOSSY && self.told < TOLD;
-        let last = self.last.filter(|_| tells && silence < LONGEST)?;
-        Some(last + silence)
+        (silence < LONGEST).then(|| last + silence)
     }
 
     pub(super) fn on_told(&mut self) {

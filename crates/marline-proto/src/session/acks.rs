@@ -178,11 +178,10 @@ impl Session {
         if !own || path.blocked {
             return self.best_path().or(Some(owner));
         }
-        let quicker = |best: &usize| {
-            path.received.is_urgent()
-                && self.paths[*best].rtt.smoothed() * QUICKER <= path.rtt.smoothed() * 4
-        };
-        self.best_path().filter(quicker).or(Some(owner))
+        let best = path.received.is_urgent().then(|| self.best_path());
+        let quicker =
+            |best: &usize| self.paths[*best].rtt.smoothed() * QUICKER <= path.rtt.smoothed() * 4;
+        best.flatten().filter(quicker).or(Some(owner))
     }
 
     /// Says with an acknowledgement what needs no datagram of its own, as far as it fits.

@@ -40,7 +40,7 @@ impl Session {
 
     /// The same for a stream that was read, with a larger window if it is too small.
     pub(super) fn renew_stream(&mut self, now: Instant, id: FlowId) {
-        let trip = self.longest_trip();
+        let trip = || self.longest_trip();
         let due = match self.flows.get(&id).map(|flow| (flow, &flow.recv)) {
             Some((flow, RecvHalf::Stream(recv))) => {
                 let window = recv.due(now, trip).map(|w| w.min(self.config.flow_window));

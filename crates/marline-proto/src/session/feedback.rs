@@ -150,9 +150,11 @@ impl Session {
         }
         // What arrived before the path went dark, another one may still report.
         let by_own_way = |p: &&Settled| p.eliciting && via == ack.path;
-        for packet in acked.iter().filter(by_own_way) {
-            if now.since(packet.sent) <= in_time {
-                self.on_answer_in_time(now, index, packet.sent);
+        if matches!(self.paths[index].health, Health::Suspect(_)) {
+            for packet in acked.iter().filter(by_own_way) {
+                if now.since(packet.sent) <= in_time {
+                    self.on_answer_in_time(now, index, packet.sent);
+                }
             }
         }
         let id = ack.path;

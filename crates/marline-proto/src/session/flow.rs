@@ -331,9 +331,10 @@ fn give_back(send: &mut SendHalf, returned: &mut VecDeque<Symbol>, symbols: Vec<
         return units.give_back(symbols);
     }
     returned.extend(symbols);
+    // A few runs in order, one a path: this sort merges them.
     returned
         .make_contiguous()
-        .sort_unstable_by_key(|s| (s.unit, s.offset));
+        .sort_by_key(|s| (s.unit, s.offset));
 }
 
 struct Backlog<'a> {
@@ -456,12 +457,8 @@ impl SymbolSource for Backlog<'_> {
 
     fn take_back(&mut self) -> Vec<u64> {
         let mut all = Vec::new();
-        let mut bytes = Vec::with_capacity(self.ids.len());
-        for id in self.ids {
-            let (symbols, taken) = self.queues.take_sources(*id);
-            all.extend(symbols);
-            bytes.push(taken);
-        }
+        let taken = |id: &PathId| self.queues.take_sources(*id, &mut all);
+        let bytes = self.ids.iter().map(taken).collect();
         give_back(self.send, self.returned, all);
         bytes
     }

@@ -139,9 +139,6 @@ impl Session {
             rewish(&mut self.wishes, flow);
             self.ageing.on_idle(flow);
         }
-        if let Some(at) = flow.timer {
-            self.flow_timers.remove(&(at, id));
-        }
         if let Some(coder) = &mut flow.coder {
             coder.leave(&mut self.advance);
         }
@@ -151,6 +148,7 @@ impl Session {
             self.bequeath(&flow);
             self.observer.soon(Record::FlowClosed { flow: id });
         }
+        self.flow_timers.change(None, &self.flows);
         self.starved.remove(&id);
         self.starts.on_read(id);
         self.unwatch(id);

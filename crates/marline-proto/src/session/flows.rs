@@ -497,32 +497,4 @@ impl Session {
             self.waiting.account(flow);
         }
     }
-
-    /// Sets the flow's timer to the next of its deadlines.
-    pub(super) fn retime(&mut self, id: FlowId) {
-        let Some(flow) = self.flows.get_mut(&id) else {
-            return;
-        };
-        let send = match &flow.send {
-            SendHalf::Packets(packets) => packets.next_expiry(),
-            SendHalf::Units(units) => units.next_expiry(),
-            SendHalf::Stream(_) => None,
-        };
-        let recv = match &flow.recv {
-            RecvHalf::Packets(packets) => packets.deadline(),
-            RecvHalf::Stream(_) => flow.lingers_until(self.config.linger),
-            RecvHalf::Units(_) => None,
-        };
-        let code = flow.coder.as_ref().and_then(|c| c.deadline());
-        let next = [send, recv, code].into_iter().flatten().min();
-        if flow.timer != next {
-            if let Some(old) = flow.timer {
-                self.flow_timers.remove(&(old, id));
-            }
-            if let Some(new) = next {
-                self.flow_timers.insert((new, id));
-            }
-            flow.timer = next;
-        }
-    }
 }

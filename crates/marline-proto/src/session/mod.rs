@@ -1,9 +1,10 @@
 //! The session: glue between flows, schedulers and paths.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use marline_base::{Duration, Instant, Rng};
 
@@ -30,6 +31,7 @@ mod demand;
 mod feedback;
 mod flow;
 mod flow_end;
+mod flow_timers;
 mod flows;
 mod health;
 mod input;
@@ -57,6 +59,7 @@ mod warm;
 mod watch;
 
 use ageing::Ageing;
+use flow_timers::FlowTimers;
 use legacy::Legacies;
 use memory::Memory;
 use planning::Pass;
@@ -198,11 +201,11 @@ pub struct Session {
     data_read: u64,
     /// Credit of streams that are not open yet.
     starts: Starts,
-    flow_timers: BTreeSet<(Instant, FlowId)>,
+    flow_timers: FlowTimers,
     /// Flows whose applications said what rate they need, or write at it.
     watches: BTreeMap<FlowId, Watch>,
     /// When these are looked at.
-    looks: BTreeSet<(Instant, FlowId)>,
+    looks: BinaryHeap<Reverse<(Instant, FlowId)>>,
     /// Views of the usable paths; good as long as `views_hold`.
     views: Vec<PathView>,
     views_hold: bool,
@@ -286,9 +289,9 @@ impl Session {
             data_received: 0,
             data_read: 0,
             starts: Starts::default(),
-            flow_timers: BTreeSet::new(),
+            flow_timers: FlowTimers::default(),
             watches: BTreeMap::new(),
-            looks: BTreeSet::new(),
+            looks: BinaryHeap::new(),
             views: Vec::new(),
             views_hold: false,
             chosen: Vec::new(),

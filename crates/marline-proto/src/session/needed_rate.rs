@@ -1,5 +1,8 @@
 //! Applications say what rate they need, and learn whether the paths carry it.
 
+use alloc::collections::binary_heap::PeekMut;
+use core::cmp::Reverse;
+
 use marline_base::{Instant, Rate};
 
 use super::Session;
@@ -45,8 +48,8 @@ impl Session {
 
     pub(super) fn unwatch(&mut self, id: FlowId) {
         let next = self.watches.remove(&id).and_then(|watch| watch.next);
-        if let Some(at) = next {
-            self.looks.remove(&(at, id));
+        if next.is_some() {
+            self.looks.retain(|Reverse((_, looked))| *looked != id);
         }
         if self.watches.is_empty() {
             self.paths.iter_mut().for_each(Path::ask_no_more);
@@ -61,14 +64,14 @@ impl Session {
             && let Some(flow) = self.flows.get(&id)
         {
             let at = watch.begin(now, since, flow.counters.written_bytes);
-            self.looks.insert((at, id));
+            self.looks.push(Reverse((at, id)));
             self.tell_demand(now);
         }
     }
 
     /// When the next look at a target is due.
     pub(super) fn next_look(&self) -> Option<Instant> {
-        self.looks.first().map(|(at, _)| *at)
+        self.looks.peek().map(|Reverse((at, _))| *at)
     }
 
     pub(super) fn look_at_rates(&mut self, now: Instant) {
@@ -76,11 +79,12 @@ impl Session {
             return;
         }
         let rates: Rate = self.views().iter().map(|view| view.rate).sum();
-        while let Some(&(at, id)) = self.looks.first()
-            && at <= now
+        while let Some(mut first) = self.looks.peek_mut()
+            && first.0.0 <= now
         {
-            self.looks.pop_first();
+            let Reverse((_, id)) = *first;
             let (Some(watch), Some(flow)) = (self.watches.get_mut(&id), self.flows.get(&id)) else {
+                PeekMut::pop(first);
                 continue;
             };
             let look = Look {
@@ -91,7 +95,12 @@ impl Session {
                 rates,
             };
             let news = watch.look(now, &look);
-            self.looks.extend(watch.next.map(|at| (at, id)));
+            match watch.next {
+                Some(at) => *first = Reverse((at, id)),
+                None => {
+                    PeekMut::pop(first);
+                }
+            }
             match news {
                 Some(Some(capacity)) => {
                     let flow = id;

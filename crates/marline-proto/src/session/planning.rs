@@ -203,7 +203,8 @@ impl Session {
 
     /// The flow that has least waiting of those that are more urgent than the class `least`, await
     /// room, and see some.
-    fn next_for_room(&self, views: &[PathView], least: usize) -> Option<FlowId> {
+    fn next_for_room(&mut self, views: &[PathView], least: usize) -> Option<FlowId> {
+        self.waiting.settle_wanting();
         let has_planned = |id: &FlowId| {
             let flow = self.flows.get(id);
             flow.is_none_or(|flow| flow.planned_in == self.pass.number)

@@ -1,7 +1,8 @@
 //! Where the flows of a session are.
 //!
-//! What a datagram brings concerns one flow many times in a row: it is found once. A tree of what
-//! is as large as a flow would also be slow to search and to change, so the tree has places only.
+//! What a datagram brings concerns one flow many times in a row, and the next one another flow: a
+//! tree is searched only for those that the table of recent ones has lost. A tree of what is as
+//! large as a flow would also be slow to search and to change, so the tree has places only.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -10,6 +11,10 @@ use alloc::vec::Vec;
 use super::flow::Flow;
 use crate::wire::FlowId;
 
+/// Client and server open every other number each, so that flows of one of them use half of the
+/// slots.
+const IDS_PER_FLOW: usize = 2;
+
 /// Flows by id.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
@@ -17,17 +22,24 @@ pub(super) struct Flows {
     flows: Vec<Option<Box<Flow>>>,
     /// Places where no flow is.
     free: Vec<usize>,
-    /// Where the flow is that was changed last.
-    last: Option<(FlowId, usize)>,
+    /// Where flows are, by the last bits of their ids: at least twice as many slots as flows, so
+    /// that flows that were opened in a row do not displace each other.
+    recent: Vec<Option<(FlowId, usize)>>,
 }
 
 impl Flows {
     #[inline]
     fn place(&self, id: FlowId) -> Option<usize> {
-        match self.last {
-            Some((last, place)) if last == id => Some(place),
+        match self.recent.get(self.slot(id)) {
+            Some(Some((recent, place))) if *recent == id => Some(*place),
             _ => self.places.get(&id).copied(),
         }
+    }
+
+    /// Where in `recent` a flow is, if it is there.
+    #[inline]
+    fn slot(&self, id: FlowId) -> usize {
+        id.0 as usize & self.recent.len().wrapping_sub(1)
     }
 
     #[inline]
@@ -38,7 +50,8 @@ impl Flows {
     #[inline]
     pub(super) fn get_mut(&mut self, id: &FlowId) -> Option<&mut Flow> {
         let place = self.place(*id)?;
-        self.last = Some((*id, place));
+        let slot = self.slot(*id);
+        self.recent[slot] = Some((*id, place));
         self.flows[place].as_deref_mut()
     }
 
@@ -57,12 +70,17 @@ impl Flows {
             self.flows.len() - 1
         });
         self.places.insert(flow.id, place);
+        if self.recent.len() < self.places.len() * IDS_PER_FLOW {
+            let most = (self.places.len() * IDS_PER_FLOW).next_power_of_two();
+            self.recent = alloc::vec![None; most];
+        }
         self.flows[place] = Some(Box::new(flow));
     }
 
     pub(super) fn remove(&mut self, id: &FlowId) -> Option<Box<Flow>> {
         let place = self.places.remove(id)?;
-        self.last.take_if(|(last, _)| last == id);
+        let slot = self.slot(*id);
+        self.recent[slot].take_if(|(recent, _)| recent == id);
         self.free.push(place);
         self.flows[place].take()
     }

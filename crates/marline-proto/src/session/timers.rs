@@ -325,8 +325,7 @@ impl Session {
             consider(path.ack_due(), WakeReason::Ack);
         }
         consider(self.alarm_due(), WakeReason::Ack);
-        let lifetime = self.flow_timers.first().map(|(at, _)| *at);
-        consider(lifetime, WakeReason::Lifetime);
+        consider(self.flow_timers.first(), WakeReason::Lifetime);
         consider(self.next_look(), WakeReason::Target);
         consider(self.scheduler_wakes(), WakeReason::Scheduler);
         Rest { timer, pacing }
@@ -349,13 +348,8 @@ impl Session {
         for index in 0..self.paths.len() {
             self.on_path_timers(now, index);
         }
-        while let Some(&(at, id)) = self.flow_timers.first() {
-            if at > now {
-                break;
-            }
-            self.flow_timers.pop_first();
+        while let Some(id) = self.flow_timers.take_due(now, &mut self.flows) {
             if let Some(flow) = self.flows.get_mut(&id) {
-                flow.timer = None;
                 match &mut flow.send {
                     SendHalf::Packets(packets) => {
                         if packets.expire(now).is_some() {

@@ -15,7 +15,7 @@ use crate::flow::{
     UnitError, UnitsRecv, UnitsSend,
 };
 use crate::observe::Record;
-use crate::path::Control;
+use crate::path::{Control, Path};
 use crate::sched::{Forecast, PathView};
 use crate::wire::{
     BlockHeading, Finish, FlowId, FlowKind, UnitCancel, UnitData, UnitFate, UnitRepair, Verdict,
@@ -49,7 +49,7 @@ impl Session {
         block: &Bytes,
         terms: BlockTerms,
     ) -> Result<Accepted, SendError> {
-        let offset = self.peer_clock();
+        let offset = peer_clock(&self.paths);
         let units = self.units_send(id, FlowKind::Blocks)?;
         if !units.is_open() {
             return Err(SendError::Closed);
@@ -330,16 +330,8 @@ impl Session {
         written
     }
 
-    /// The peer's clock less ours (µs), as the quickest path tells; `None` before the first
-    /// acknowledgement.
-    fn peer_clock(&self) -> Option<i64> {
-        let known = self.paths.iter().filter_map(|path| path.one_way.clock_us());
-        known.min().map(|(_, offset)| offset)
-    }
-
     /// Acts on what the sending half of a flow of units decided.
     pub(super) fn settle_units(&mut self, now: Instant, id: FlowId) {
-        let offset = self.peer_clock();
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
         };
@@ -371,6 +363,7 @@ impl Session {
         }
         rewish(&mut self.wishes, flow);
         flow.lost.extend(todo.again);
+        let offset = peer_clock(&self.paths);
         for settlement in todo.settled {
             let Settlement { number, fate, .. } = settlement;
             let after = elapsed(now, &settlement, offset);
@@ -515,6 +508,13 @@ impl Session {
         };
         self.fail(code, format!("flow {} {what}", id.0));
     }
+}
+
+/// The peer's clock less ours (µs), as the quickest path has it; `None` before the first
+/// acknowledgement.
+fn peer_clock(paths: &[Path]) -> Option<i64> {
+    let known = paths.iter().filter_map(|path| path.one_way.clock_us());
+    known.min().map(|(_, offset)| offset)
 }
 
 /// From a write until the receiver had it, as far as the clocks can be compared.

@@ -52,6 +52,40 @@ struct Lane {
     ready: BTreeMap<Place, FlowId>,
     /// Flows that would queue more if the path had room.
     wanting: BTreeMap<Wanting, FlowId>,
+    /// The flow that moved last among them: where it stands, and where it should. It moves with
+    /// each symbol, and their order is asked for once an acknowledgement.
+    moved: Option<(FlowId, Wanting, Wanting)>,
+}
+
+impl Lane {
+    /// A flow has another place among those that want room, or none now, or had none.
+    fn move_wanting(&mut self, id: FlowId, from: Option<Wanting>, to: Option<Wanting>) {
+        if let (Some((moved, _, place)), Some(to)) = (&mut self.moved, to)
+            && *moved == id
+        {
+            debug_assert_eq!(from, Some(*place), "it was put there");
+            *place = to;
+            return;
+        }
+        self.settle_wanting();
+        if let (Some(from), Some(to)) = (from, to) {
+            self.moved = Some((id, from, to));
+            return;
+        }
+        if let Some(from) = from {
+            self.wanting.remove(&from);
+        }
+        if let Some(to) = to {
+            self.wanting.insert(to, id);
+        }
+    }
+
+    fn settle_wanting(&mut self) {
+        if let Some((id, from, to)) = self.moved.take() {
+            self.wanting.remove(&from);
+            self.wanting.insert(to, id);
+        }
+    }
 }
 
 /// What waits on each path.
@@ -125,14 +159,8 @@ impl Waiting {
             _ => {}
         }
         if (before.wants, before.bytes) != (after.wants, after.bytes) {
-            if before.wants {
-                let wanting = Wanting::new(class, before.bytes, turn);
-                lane.wanting.remove(&wanting);
-            }
-            if after.wants {
-                let wanting = Wanting::new(class, after.bytes, turn);
-                lane.wanting.insert(wanting, id);
-            }
+            let place = |stake: Stake| stake.wants.then(|| Wanting::new(class, stake.bytes, turn));
+            lane.move_wanting(id, place(before), place(after));
         }
     }
 
@@ -177,14 +205,22 @@ impl Waiting {
         own + urgent + turns.min(lane.classes[class].bytes - own)
     }
 
+    /// Puts all flows in their places for [`wanting`](Self::wanting).
+    pub(super) fn settle_wanting(&mut self) {
+        for (_, lane) in &mut self.lanes {
+            lane.settle_wanting();
+        }
+    }
+
     /// The flows that would queue more on the path, each with what it sees waiting before that: the
     /// most urgent class first, and of one class those that see least.
     pub(super) fn wanting(
         &self,
         path: PathId,
     ) -> Option<impl Iterator<Item = (Wanting, FlowId, u64)> + '_> {
-        let wanting = self.lane(path)?.wanting.iter();
-        Some(wanting.map(move |(wanting, id)| {
+        let lane = self.lane(path)?;
+        debug_assert!(lane.moved.is_none(), "all are in their places");
+        Some(lane.wanting.iter().map(move |(wanting, id)| {
             let ahead = self.ahead(path, wanting.class(), wanting.own());
             (*wanting, *id, ahead)
         }))
@@ -237,7 +273,8 @@ mod tests {
         for (class, turn, bytes) in [(3, 1, 2_000), (3, 2, 0), (2, 3, 500), (3, 4, 0)] {
             note(&mut waiting, (class, turn), nothing, stake(bytes));
         }
-        let order = |waiting: &Waiting| {
+        let order = |waiting: &mut Waiting| {
+            waiting.settle_wanting();
             let flows = waiting.wanting(path).unwrap();
             flows
                 .map(|(_, id, ahead)| (id.0 / 4, ahead))
@@ -246,11 +283,11 @@ mod tests {
         // The urgent one sees its own; those without anything what is urgent and one turn of the
         // other, which sees all.
         let all = [(3, 500), (2, 2_500), (4, 2_500), (1, 2_500)];
-        assert_eq!(order(&waiting), all);
+        assert_eq!(order(&mut waiting), all);
         note(&mut waiting, (3, 2), stake(0), stake(4_000));
         note(&mut waiting, (2, 3), stake(500), nothing);
         let all = [(4, 6_000), (1, 6_000), (2, 6_000)];
-        assert_eq!(order(&waiting), all);
+        assert_eq!(order(&mut waiting), all);
         assert!(waiting.wanting(PathId(0)).is_none(), "another path");
     }
 }

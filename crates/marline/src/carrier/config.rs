@@ -3,11 +3,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::{
-    AckFrequencyConfig, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt,
+use quinn_proto::{
+    AckFrequencyConfig, EndpointConfig, IdleTimeout, MtuDiscoveryConfig,
+    RandomConnectionIdGenerator, TransportConfig, VarInt,
 };
-
-use quinn_proto::RandomConnectionIdGenerator;
 use ring::hmac;
 
 use super::batches::{Sending, Singly};
@@ -79,8 +78,8 @@ pub struct QuicConfig {
     /// 16 KiB to 1 MiB, default 128 KiB. Beyond that `send` answers `Full`; what waits here has
     /// left the scheduler's hands, so less is better.
     pub send_buffer: usize,
-    /// Bytes of received datagrams that wait in the carrier to be read, 64 KiB to 64 MiB, default
-    /// 4 MiB; beyond that the oldest are dropped. This is a carrier's worst-case memory together
+    /// Bytes of received packets that wait in the carrier to be read, 64 KiB to 64 MiB, default
+    /// 4 MiB; beyond that they are dropped. This is a carrier's worst-case memory together
     /// with [`send_buffer`](Self::send_buffer).
     pub receive_buffer: usize,
     /// Does the kernel cut large writes into datagrams (GSO, Linux)? Default [`Offload::Auto`].
@@ -225,7 +224,8 @@ impl QuicConfig {
             .max_idle_timeout(idle)
             .keep_alive_interval(None)
             .datagram_send_buffer_size(self.send_buffer)
-            .datagram_receive_buffer_size(Some(self.receive_buffer))
+            // A server's inbox has the other half.
+            .datagram_receive_buffer_size(Some(self.receive_buffer / 2))
             .enable_segmentation_offload(self.segmentation_offload != Offload::Off)
             .max_concurrent_bidi_streams(VarInt::from_u32(1))
             .max_concurrent_uni_streams(VarInt::from_u32(0))

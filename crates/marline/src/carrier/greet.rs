@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::{Endpoint, Incoming};
 use rustls::ServerConfig;
 use rustls::server::Acceptor;
 use tokio::io::AsyncRead;
@@ -15,7 +14,7 @@ use tokio_rustls::{LazyConfigAcceptor, StartHandshake, TlsStream};
 use super::attempt::{Asked, Attempt, JoinAttempt, NewAttempt, Pending};
 use super::handshake::{self, DecodeError, Hello, RefuseCode, VERSION};
 use super::link::QuicLink;
-use super::quic::Side;
+use super::quic::{Incoming, Side};
 use super::strangers::{Place, Slot, Strangers};
 use super::tcp::{TcpLink, prepare};
 use super::{CarrierEnd, QuicConfig, tls};
@@ -47,9 +46,8 @@ async fn within(
 
 /// One QUIC connection.
 pub(super) struct QuicHandshake {
-    pub(super) endpoint: Endpoint,
     /// The connection's own, which holds its place.
-    pub(super) config: quinn::ServerConfig,
+    pub(super) config: quinn_proto::ServerConfig,
     pub(super) allowed: AllowList,
     pub(super) limit: Duration,
     pub(super) place: Arc<Place>,
@@ -64,15 +62,14 @@ impl QuicHandshake {
     }
 
     async fn proceed(self, incoming: Incoming) -> Result<Attempt, String> {
-        let failed = |error: quinn::ConnectionError| CarrierEnd::from(error).to_string();
-        let connecting = incoming.accept_with(Arc::new(self.config));
-        let connection = connecting.map_err(failed)?.await.map_err(failed)?;
+        let failed = |error: quinn_proto::ConnectionError| CarrierEnd::from(error).to_string();
+        let connection = incoming.accept(self.config).map_err(failed)?;
+        connection.established().await.map_err(failed)?;
         self.place.proved();
         let peer = tls::peer(&connection).ok_or("it showed no key")?;
         let (send, mut recv) = connection.accept_bi().await.map_err(failed)?;
         let link = QuicLink {
             connection,
-            endpoint: self.endpoint,
             side: Side::Accepted,
         };
         let pending = Pending {

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use marline_proto::congestion::CarrierState;
-use quinn::{Connection, Endpoint};
 
 use super::handshake::{Exported, SessionId};
-use super::quic::{self, QuicCarrier, Side};
+use super::quic::{self, Connection, QuicCarrier, Side};
 use super::tcp::{TcpCarrier, TcpLink};
 use super::{Carrier, CarrierEnd, CarrierKind, SendError, SocketError, SocketSpec};
 
@@ -20,18 +19,17 @@ pub(super) enum Link {
     Tcp(Box<TcpLink>),
 }
 
-/// One QUIC connection and the endpoint that it lives at.
+/// One QUIC connection, and whose its socket is.
 #[derive(Clone)]
 pub(super) struct QuicLink {
     pub(super) connection: Connection,
-    pub(super) endpoint: Endpoint,
     pub(super) side: Side,
 }
 
 impl QuicLink {
     /// `None` when the peer takes no datagrams.
     pub(super) fn into_carrier(self) -> Option<QuicCarrier> {
-        QuicCarrier::new(self.connection, self.endpoint, self.side)
+        QuicCarrier::new(self.connection, self.side)
     }
 }
 

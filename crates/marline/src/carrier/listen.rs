@@ -1,12 +1,11 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::net::{SocketAddr, UdpSocket};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use quinn::{Endpoint, Incoming, ServerConfig, TokioRuntime, VarInt};
+use quinn_proto::{ServerConfig, VarInt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -15,8 +14,8 @@ use super::attempt::Attempt;
 use super::batches::Singly;
 use super::greet::{QuicHandshake, Rejected, TcpHandshake};
 use super::listen_config::ListenConfig;
+use super::quic::{Incoming, ServerEndpoint, Socket};
 use super::strangers::{Strangers, Turn};
-use super::unmarked::Unmarked;
 use super::{ConfigError, MAX_CLOSE_REASON, SocketError, cut, socket, tls};
 use crate::identity::{AllowList, Identity};
 use crate::support::accept::PatientListener;
@@ -55,11 +54,10 @@ pub enum ListenError {
 /// A server's sockets. Connections go through their handshake within it, many at a time; what
 /// [`accept`](Self::accept) yields has proved a listed key and asked for something well-formed.
 pub struct Listener {
-    endpoints: Vec<Endpoint>,
+    endpoints: Vec<ServerEndpoint>,
     tcp: Vec<PatientListener>,
     server: ServerConfig,
     tls: Arc<rustls::ServerConfig>,
-    waiting: Vec<Waiting>,
     handshakes: JoinSet<Result<Attempt, Rejected>>,
     strangers: Arc<Strangers>,
     /// The clients to which packets are sent one by one.
@@ -67,16 +65,6 @@ pub struct Listener {
     allowed: AllowList,
     config: ListenConfig,
     log: Seldom,
-}
-
-/// The next connection attempt at one endpoint.
-struct Waiting(Pin<Box<dyn Future<Output = Option<Incoming>> + Send>>);
-
-impl Waiting {
-    fn at(endpoint: &Endpoint) -> Self {
-        let endpoint = endpoint.clone();
-        Self(Box::pin(async move { endpoint.accept().await }))
-    }
 }
 
 impl fmt::Debug for Listener {
@@ -102,7 +90,7 @@ impl Listener {
             return Err(ListenError::NoAddress);
         }
         let crypto = tls::server(identity).map_err(|error| ListenError::Tls(error.to_string()))?;
-        let mut server = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+        let mut server = ServerConfig::with_crypto(Arc::new(crypto));
         server
             .transport_config(
                 config
@@ -121,24 +109,26 @@ impl Listener {
         for &addr in &config.addresses {
             let (udp, listener) =
                 sockets(&config, addr).map_err(|source| ListenError::Socket { addr, source })?;
-            let (runtime, server) = (Arc::new(TokioRuntime), Some(server.clone()));
-            let opened = Unmarked::wrap(udp, singly.clone()).and_then(|socket| {
-                #[cfg(test)]
-                let socket = super::tests::batches::losing(socket, &config.quic);
-                let socket = strangers.sparing(socket);
-                Endpoint::new_with_abstract_socket(endpoint.clone(), server, socket, runtime)
-            });
-            endpoints.push(opened.map_err(|source| ListenError::Socket {
+            let socket = Socket::new(udp, singly.clone(), Some(strangers.unproved()));
+            let socket = socket.map_err(|source| ListenError::Socket {
                 addr,
                 source: SocketError::Io {
                     bind: super::Bind::Address(addr.ip()),
                     source,
                 },
-            })?);
+            })?;
+            #[cfg(test)]
+            let socket = socket.losing_batches(config.quic.loses_batches);
+            let inbox = config.quic.receive_buffer / 2;
+            endpoints.push(ServerEndpoint::open(
+                socket,
+                endpoint.clone(),
+                server.clone(),
+                inbox,
+            ));
             tcp.extend(listener.map(PatientListener::new));
         }
         Ok(Self {
-            waiting: endpoints.iter().map(Waiting::at).collect(),
             endpoints,
             tcp,
             server,
@@ -154,14 +144,19 @@ impl Listener {
 
     /// Where it listens, in the order configured, with the ports that the system chose for 0.
     pub fn local_addrs(&self) -> Vec<SocketAddr> {
-        let addrs = self.endpoints.iter().map(Endpoint::local_addr);
-        addrs.filter_map(Result::ok).collect()
+        self.endpoints
+            .iter()
+            .map(ServerEndpoint::local_addr)
+            .collect()
     }
 
     /// QUIC connections of which anything is left.
     #[cfg(test)]
     pub(super) fn open_quic(&self) -> usize {
-        self.endpoints.iter().map(Endpoint::open_connections).sum()
+        self.endpoints
+            .iter()
+            .map(ServerEndpoint::open_connections)
+            .sum()
     }
 
     /// The next client that asks for a session or a path. May be cancelled and called again.
@@ -176,14 +171,8 @@ impl Listener {
     /// [`accept`](Self::accept) for a hand-written loop.
     pub fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Attempt> {
         for index in 0..self.endpoints.len() {
-            while let Poll::Ready(incoming) = self.waiting[index].0.as_mut().poll(cx) {
-                // None once the endpoint is closed, by `close` only.
-                let Some(incoming) = incoming else {
-                    self.waiting[index] = Waiting(Box::pin(std::future::pending()));
-                    continue;
-                };
-                self.waiting[index] = Waiting::at(&self.endpoints[index]);
-                self.admit(incoming, index);
+            while let Poll::Ready(incoming) = self.endpoints[index].poll_incoming(cx) {
+                self.admit(incoming);
             }
         }
         for index in 0..self.tcp.len() {
@@ -212,7 +201,7 @@ impl Listener {
     }
 
     /// Starts a handshake, or does the least that turns the attempt away.
-    fn admit(&mut self, incoming: Incoming, index: usize) {
+    fn admit(&mut self, incoming: Incoming) {
         let (remote, proved) = (
             incoming.remote_address(),
             incoming.remote_address_validated(),
@@ -228,7 +217,6 @@ impl Listener {
                         let mut config = self.server.clone();
                         config.transport_config(transport);
                         let handshake = QuicHandshake {
-                            endpoint: self.endpoints[index].clone(),
                             config,
                             allowed: self.allowed.clone(),
                             limit: self.config.handshake_timeout,
@@ -244,10 +232,10 @@ impl Listener {
             };
         match turned {
             // Stateless: a client that gives a false address sends nothing more.
-            Turn::Prove => drop(incoming.retry()),
+            Turn::Prove => incoming.retry(),
             Turn::Away(why) => {
                 self.warn(&Rejected { remote, why });
-                incoming.refuse();
+                drop(incoming);
             }
         }
     }
@@ -287,7 +275,7 @@ impl Listener {
     pub async fn drained(&mut self, limit: Duration) {
         let _ = timeout(limit, async {
             for endpoint in &self.endpoints {
-                endpoint.wait_idle().await;
+                endpoint.idle().await;
             }
         })
         .await;

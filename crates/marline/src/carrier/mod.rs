@@ -12,13 +12,12 @@
 //! | `listen_config.rs` | [`ListenConfig`]: where a server listens, what strangers may cost |
 //! | `listen.rs` | [`Listener`]: the server's sockets |
 //! | `greet.rs` | a connection at a server on its way to being an attempt |
-//! | `unmarked.rs` | what QUIC sends has no mark for congestion notification |
 //! | `batches.rs` | whether batches of packets arrive, or are sent one by one |
 //! | `strangers/` | what those may cost whom the server does not know, or not yet |
 //! | `attempt.rs` | [`Attempt`]: a client that asks, and how it is answered |
 //! | `handshake/` | who may open or join a session (`docs/CARRIER.md`) |
 //! | `link.rs` | [`PathCarrier`]: either of the next two, and what they begin as |
-//! | `quic.rs` | [`QuicCarrier`]: one QUIC connection (RFC 9000, RFC 9221) |
+//! | `quic/` | [`QuicCarrier`]: one QUIC connection (RFC 9000, RFC 9221) |
 //! | `tcp/` | [`TcpCarrier`]: one TLS connection over TCP, where UDP is blocked |
 //! | `choice.rs` | [`CarrierChoice`]: which of them a path may use |
 //! | `memory.rs` | [`MemoryCarrier`]: two ends within one process, for tests |
@@ -46,7 +45,6 @@ mod link;
 mod listen;
 mod listen_config;
 mod memory;
-mod plain;
 mod quic;
 mod socket;
 mod socket_error;
@@ -54,7 +52,6 @@ mod strangers;
 mod tcp;
 mod tls;
 mod transparent;
-mod unmarked;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -93,7 +90,7 @@ pub const SESSION_OVER: u32 = 1;
 /// Calling contract, on one task: on every turn call [`poll_recv`](Self::poll_recv) until it is
 /// pending, then [`send`](Self::send) what there is to send, then [`poll_flush`](Self::poll_flush).
 /// After `send` has returned [`SendError::Full`], call [`poll_writable`](Self::poll_writable) and
-/// send again once it is ready. Nothing leaves the host before the task has yielded to the runtime.
+/// send again once it is ready. What was sent leaves the host by `poll_flush`.
 /// Dropping a carrier closes it with code 0.
 pub trait Carrier: Debug + Send {
     /// Receives at most `limit` datagrams, appending them to `out` in the order of arrival, and

@@ -1,6 +1,6 @@
 use std::sync::{Arc, OnceLock};
 
-use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::client::AlwaysResolvesClientRawPublicKeys;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{
@@ -18,6 +18,7 @@ use rustls::{
     SignatureScheme,
 };
 
+use super::quic::Connection;
 use crate::identity::{Identity, PublicKey};
 
 /// Application protocol (RFC 7301): a server of something else refuses at once.
@@ -145,12 +146,12 @@ pub(super) fn rustls_server(identity: &Identity) -> Result<ServerConfig, Error> 
     Ok(config)
 }
 
-fn no_initial_suite(error: quinn::crypto::rustls::NoInitialCipherSuite) -> Error {
+fn no_initial_suite(error: quinn_proto::crypto::rustls::NoInitialCipherSuite) -> Error {
     Error::General(error.to_string())
 }
 
 /// The public key that the peer has proved to hold.
-pub(super) fn peer(connection: &quinn::Connection) -> Option<PublicKey> {
+pub(super) fn peer(connection: &Connection) -> Option<PublicKey> {
     let identity = connection.peer_identity()?;
     let keys = identity.downcast::<Vec<CertificateDer<'static>>>().ok()?;
     PublicKey::from_spki(keys.first()?)

@@ -3,9 +3,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Instant;
 
-use quinn::Connection;
-use quinn::congestion::{Controller, ControllerFactory};
 use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{Controller, ControllerFactory};
 
 use super::batches::{Judge, Sending, Singly};
 
@@ -18,11 +17,9 @@ const WINDOW: u64 = 1 << 40;
 pub(super) struct PacketSize(Arc<AtomicU16>);
 
 impl PacketSize {
-    /// That of a connection with a [`Transparent`] controller.
-    pub(super) fn of(connection: &Connection) -> Option<Self> {
-        let controller = connection.congestion_state().into_any();
-        let controller = controller.downcast::<Transparent>().ok()?;
-        Some(controller.size)
+    /// That of a connection whose controller is [`Transparent`].
+    pub(super) fn of(controller: Box<dyn Controller>) -> Option<Self> {
+        Some(Transparent::of(controller)?.size)
     }
 
     pub(super) fn get(&self) -> u16 {
@@ -45,10 +42,12 @@ pub(super) struct Transparent {
 
 impl Transparent {
     /// The destinations to which the connection's socket sends packets singly.
-    pub(super) fn singly(connection: &Connection) -> Option<Singly> {
-        let controller = connection.congestion_state().into_any();
-        let controller = controller.downcast::<Self>().ok()?;
-        Some(controller.judge?.sending().socket())
+    pub(super) fn singly(controller: Box<dyn Controller>) -> Option<Singly> {
+        Some(Self::of(controller)?.judge?.sending().socket())
+    }
+
+    fn of(controller: Box<dyn Controller>) -> Option<Box<Self>> {
+        controller.into_any().downcast().ok()
     }
 }
 

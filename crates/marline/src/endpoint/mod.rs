@@ -9,6 +9,7 @@
 //! | `clock.rs` | real time as the session counts it |
 //! | `shared.rs` | the session behind its lock, and who waits for what |
 //! | `driver.rs` | the task that moves datagrams and time |
+//! | `buffers.rs` | memory of datagrams on their way to carriers |
 //! | `shaping.rs` | what a server lets each client send and receive |
 //! | `session.rs` | [`Session`]: open and accept flows, add and remove paths |
 //! | `stream.rs`, `packets.rs` | flows as tokio knows streams, and as messages |
@@ -17,6 +18,7 @@
 //! | `not_taken.rs` | why something was not taken, as tokio says it |
 
 mod blocks;
+mod buffers;
 pub mod client;
 mod clock;
 mod driver;

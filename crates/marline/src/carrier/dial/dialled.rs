@@ -137,8 +137,8 @@ impl Dialled {
                     .map_err(|error| ended(addr, error))?;
                 let answer = async {
                     handshake::send(&mut send, words).await?;
-                    // The stream has no more to say; an error here is one of the connection.
-                    let _ = send.finish();
+                    // The stream has no more to say.
+                    send.finish();
                     handshake::receive(&mut recv).await
                 };
                 let failed = |error| match connection.close_reason() {

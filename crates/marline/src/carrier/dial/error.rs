@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use quinn::{ConnectionError, TransportErrorCode};
+use quinn_proto::{ConnectionError, TransportErrorCode};
 
 use crate::carrier::handshake::{MAX_PARAMS, RefuseCode};
 use crate::carrier::{CarrierEnd, ConfigError, SocketError};

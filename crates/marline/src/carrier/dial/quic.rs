@@ -1,14 +1,13 @@
 use std::sync::{Arc, OnceLock};
 
-use quinn::{ClientConfig, ConnectionError, Endpoint, TokioRuntime};
+use quinn_proto::{ClientConfig, ConnectionError};
 use tokio::time::{Instant, timeout_at};
 
 use super::error::ended;
 use super::{Dial, DialError};
 use crate::carrier::batches::Singly;
 use crate::carrier::link::QuicLink;
-use crate::carrier::quic::Side;
-use crate::carrier::unmarked::Unmarked;
+use crate::carrier::quic::{Connection, Side, Socket};
 use crate::carrier::{SocketError, tls};
 use crate::identity::Identity;
 
@@ -27,15 +26,11 @@ impl Dial {
             bind: self.socket.bind.clone(),
             source,
         };
-        let runtime = Arc::new(TokioRuntime);
-        let socket = Unmarked::wrap(path.socket, singly).map_err(io)?;
+        let socket = Socket::new(path.socket, singly, None).map_err(io)?;
         #[cfg(test)]
-        let socket = crate::carrier::tests::batches::losing(socket, &self.quic);
+        let socket = socket.losing_batches(self.quic.loses_batches);
         let own = self.quic.endpoint();
-        let endpoint =
-            Endpoint::new_with_abstract_socket(own, None, socket, runtime).map_err(io)?;
-        let connecting = endpoint
-            .connect_with(config, self.remote, tls::SERVER_NAME)
+        let connection = Connection::dial(socket, own, config, self.remote, tls::SERVER_NAME)
             .map_err(|error| DialError::NotMarline {
                 addr: self.remote,
                 detail: error.to_string(),
@@ -44,10 +39,9 @@ impl Dial {
             addr: self.remote,
             after: self.timeout,
         };
-        match timeout_at(Instant::now() + self.timeout, connecting).await {
-            Ok(Ok(connection)) => Ok(QuicLink {
+        match timeout_at(Instant::now() + self.timeout, connection.established()).await {
+            Ok(Ok(())) => Ok(QuicLink {
                 connection,
-                endpoint,
                 side: Side::Dialled(path.source),
             }),
             Err(_) | Ok(Err(ConnectionError::TimedOut)) => Err(unreachable),

@@ -19,8 +19,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use quinn::AsyncUdpSocket;
-
 use super::ListenConfig;
 use crate::identity::PublicKey;
 use crate::support::lock;
@@ -29,7 +27,8 @@ use buckets::Buckets;
 use known::Known;
 pub(super) use slots::Slot;
 use slots::{Bounds, Guest, Slots};
-use unproved::{Question, Sparing, Unproved};
+use unproved::Question;
+pub(super) use unproved::Unproved;
 
 /// A handshake as old as this gives way under pressure: one round trip over a satellite has passed.
 const STALLED: Duration = Duration::from_secs(1);
@@ -140,12 +139,9 @@ impl Strangers {
         }
     }
 
-    /// A socket that keeps to what may be sent to addresses that have not proved to be there.
-    pub(super) fn sparing(&self, socket: Arc<dyn AsyncUdpSocket>) -> Arc<dyn AsyncUdpSocket> {
-        Arc::new(Sparing {
-            socket,
-            unproved: Arc::clone(&self.unproved),
-        })
+    /// What a server's sockets may send to addresses that have not proved to be there.
+    pub(super) fn unproved(&self) -> Arc<Unproved> {
+        Arc::clone(&self.unproved)
     }
 
     /// A place for a TCP connection that has said nothing yet.

@@ -5,15 +5,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
-
-use quinn::udp::{RecvMeta, Transmit};
-use quinn::{AsyncUdpSocket, UdpPoller};
 
 use crate::support::lock;
 
@@ -30,7 +24,7 @@ const LONG_HEADER: u8 = 0x80;
 /// Addresses in question, with what was received from them and sent there. Bounded by the places
 /// for connections within their handshake.
 #[derive(Debug, Default)]
-pub(super) struct Unproved {
+pub(in super::super) struct Unproved {
     accounts: Mutex<HashMap<SocketAddr, Account>>,
     /// Number of accounts, so that datagrams cost nothing while there are none.
     count: AtomicUsize,
@@ -66,7 +60,8 @@ impl Unproved {
         }
     }
 
-    fn received(&self, remote: SocketAddr, bytes: usize) {
+    /// This many bytes came from there.
+    pub(in super::super) fn received(&self, remote: SocketAddr, bytes: usize) {
         if self.count.load(Ordering::Relaxed) > 0
             && let Some(account) = lock(&self.accounts).get_mut(&remote)
         {
@@ -77,7 +72,7 @@ impl Unproved {
     /// Counts what is to be sent; false when it must not be. Only packets of handshakes are held
     /// back: a connection that is up has proved its address, and somebody else may have begun
     /// another one in its name.
-    fn may_send(&self, remote: SocketAddr, contents: &[u8]) -> bool {
+    pub(in super::super) fn may_send(&self, remote: SocketAddr, contents: &[u8]) -> bool {
         if self.count.load(Ordering::Relaxed) == 0 {
             return true;
         }
@@ -113,60 +108,6 @@ impl Drop for Question {
 impl fmt::Debug for Question {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Question").field(&self.remote).finish()
-    }
-}
-
-/// A socket that drops what must not be sent, as the network might.
-#[derive(Debug)]
-pub(super) struct Sparing {
-    pub(super) socket: Arc<dyn AsyncUdpSocket>,
-    pub(super) unproved: Arc<Unproved>,
-}
-
-impl AsyncUdpSocket for Sparing {
-    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Arc::clone(&self.socket).create_io_poller()
-    }
-
-    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        match self
-            .unproved
-            .may_send(transmit.destination, transmit.contents)
-        {
-            true => self.socket.try_send(transmit),
-            false => Ok(()),
-        }
-    }
-
-    fn poll_recv(
-        &self,
-        cx: &mut Context<'_>,
-        bufs: &mut [IoSliceMut<'_>],
-        meta: &mut [RecvMeta],
-    ) -> Poll<io::Result<usize>> {
-        let polled = self.socket.poll_recv(cx, bufs, meta);
-        if let Poll::Ready(Ok(count)) = polled {
-            for meta in meta.iter().take(count) {
-                self.unproved.received(meta.addr, meta.len);
-            }
-        }
-        polled
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
-    }
-
-    fn max_transmit_segments(&self) -> usize {
-        self.socket.max_transmit_segments()
-    }
-
-    fn max_receive_segments(&self) -> usize {
-        self.socket.max_receive_segments()
-    }
-
-    fn may_fragment(&self) -> bool {
-        self.socket.may_fragment()
     }
 }
 

@@ -159,7 +159,7 @@ async fn addresses_that_clients_came_from_have_places_of_their_own() {
 }
 
 /// Dials with a key that is not listed, and stays.
-async fn unlisted(hosts: &mut Hosts, dial: &Dial) -> (DialError, Option<quinn::Connection>) {
+async fn unlisted(hosts: &mut Hosts, dial: &Dial) -> (DialError, Option<Connection>) {
     let stranger = Identity::generate().unwrap();
     let asked = async {
         match dial.connect(&stranger).await {

@@ -2,6 +2,8 @@
 
 use super::sizes::reach;
 use super::*;
+use std::task::{Context, Waker};
+
 use crate::carrier::{MemoryCarrier, MemoryConfig, QuicConfig};
 
 /// What Ethernet leaves over IPv4.
@@ -73,6 +75,34 @@ async fn a_burst_beyond_the_send_buffer_goes_there_and_back_whole() {
     assert!(full > 0, "the burst should have filled the buffer");
     soon(collect(&mut opened.carrier, COUNT)).await;
     echo.await.unwrap();
+}
+
+/// All that has come, without waiting for more (bytes).
+fn drain(carrier: &mut dyn Carrier) -> usize {
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut out = Vec::new();
+    while let Poll::Ready(Ok(_)) = carrier.poll_recv(&mut cx, &mut out, 64) {}
+    out.iter().map(Bytes::len).sum()
+}
+
+#[tokio::test]
+async fn what_a_session_does_not_read_waits_up_to_its_bound_at_a_server() {
+    const BUFFER: usize = 64 << 10;
+    let mut hosts = Hosts::with(|config| config.quic.receive_buffer = BUFFER);
+    let dial = hosts.dial();
+    let (mut opened, mut server, key) = hosts.open(&dial).await;
+    let mut paths = Vec::new();
+    // Before the carrier was polled for the first time, and after.
+    for path in [1, 2] {
+        for n in 0..400 {
+            send(&mut opened.carrier, numbered(n, 1_000)).await;
+        }
+        // Another handshake by the same socket: what came before it was dispatched.
+        paths.push(hosts.join(&dial, &key, PathId(path)).await);
+        let got = drain(&mut server);
+        assert!((10_000..=BUFFER).contains(&got), "{got} bytes of 400 000");
+        paths.pop();
+    }
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Further paths of a session: only those of the client that opened it, by proof.
 
+use tokio::io::AsyncWriteExt;
+
 use super::*;
 use crate::carrier::DialError;
 use crate::carrier::handshake::{Hello, RefuseCode, Reply, SessionId, receive};

@@ -52,7 +52,8 @@ async fn a_rebinding_nat_ends_nothing_and_disturbs_no_other_path() {
     let both = async {
         loop {
             send(&mut server_first, Bytes::from_static(b"still there?")).await;
-            let mut wait = std::pin::pin!(recv(&mut first.carrier));
+            let wait = recv_from(&mut first.carrier, &mut server_first);
+            let mut wait = std::pin::pin!(wait);
             let answer = tokio::time::timeout(Duration::from_millis(50), wait.as_mut()).await;
             if answer.is_ok_and(|got| got.unwrap().iter().any(|d| d == "still there?")) {
                 break;

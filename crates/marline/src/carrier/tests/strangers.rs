@@ -1,5 +1,7 @@
 //! Peers of other versions, and peers that mean no good.
 
+use tokio::io::AsyncWriteExt;
+
 use super::super::batches::Singly;
 use super::*;
 use crate::carrier::handshake::{Hello, RefuseCode, Reply, VERSION, receive};
@@ -12,7 +14,7 @@ async fn says(hosts: &mut Hosts, bytes: &[u8]) -> (u16, Reply) {
         let dialled = dial.connect(&hosts.client).await.unwrap();
         let (mut send, mut recv) = quic(&dialled).open_bi().await.unwrap();
         send.write_all(bytes).await.unwrap();
-        send.finish().unwrap();
+        send.finish();
         Reply::decode(&receive(&mut recv).await.unwrap()).unwrap()
     };
     tokio::select! {
