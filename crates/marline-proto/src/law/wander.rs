@@ -25,6 +25,8 @@ const RATIOS: [f64; FILTERS] = [0.1, 8.0, 250.0];
 /// Acknowledgements in a filter's mean error: half a second of a path that carries 1 Mb/s, long
 /// enough for a mean of errors to be known to 15 %.
 const SCALED: f64 = 48.0;
+/// The same in the mean error that counts where it is larger: four.
+const QUICK: f64 = 8.0;
 /// Acknowledgements in a filter's weight.
 const WEIGHED: f64 = 24.0;
 /// Before anything is known of a path's errors their mean is this (µs), for as much as this number
@@ -51,6 +53,8 @@ struct Filter {
     /// have been: of roots, so that errors of an outage are forgotten twice as soon as they would
     /// be (√µs).
     root: f64,
+    /// The same of the last few: where a link changes, errors grow at once.
+    quick: f64,
     /// Logarithm of its likelihood, lately.
     score: f64,
 }
@@ -58,7 +62,8 @@ struct Filter {
 impl Filter {
     /// Mean absolute value of the scatter (µs).
     fn scatter(&self) -> f64 {
-        ROOT * self.root * self.root
+        let root = self.root.max(self.quick);
+        ROOT * root * root
     }
 }
 
@@ -156,6 +161,7 @@ impl Wander {
                 level: residual,
                 doubt: 1.0,
                 root: sqrt(FIRST.0 / ROOT),
+                quick: 0.0,
                 score: 0.0,
             }; FILTERS];
             self.known = FIRST.1;
@@ -173,7 +179,9 @@ impl Wander {
             // Of a Laplace law of this mean error: no single packet decides.
             let likelihood = -log(expected) - error / expected;
             filter.score += likelihood - filter.score / WEIGHED;
-            filter.root += (sqrt(error / wide) - filter.root) / self.known;
+            let root = sqrt(error / wide);
+            filter.root += (root - filter.root) / self.known;
+            filter.quick += (root - filter.quick) / QUICK;
             let doubt = filter.doubt + ratio * elapsed;
             let gain = doubt / (doubt + 1.0);
             filter.doubt = doubt * (1.0 - gain);
