@@ -57,14 +57,15 @@ impl PathLaw {
     ) -> Option<ArrivalForecast> {
         let origin = self.origin? as f64;
         // Where delay is drawn again for each packet, a late one says nothing about the next.
-        let natural = self.scatter.upper() * sqrt(self.wander.variance(0.0));
+        let spread_us = self.scatter.spread() * sqrt(self.wander.variance(0.0));
+        let natural = Z95 * spread_us;
         let report = self.report.lag() + Z95 * sqrt(self.report.variance());
         let unheard = unheard.filter(|(_, left)| left.beginning == self.beginning);
         Some(ArrivalForecast {
             offset_us: origin + self.wander.level(),
             behind_us: self.overtaking.wait(),
-            late_us: Z95 * self.scatter.spread() * sqrt(self.wander.variance(0.0)),
-            spread_us: self.scatter.spread() * sqrt(self.wander.variance(0.0)),
+            late_us: Z95 * spread_us,
+            spread_us,
             ceiling_us: origin + self.ceiling.percentile(),
             swing_us: self.ceiling.swing(),
             due: unheard.map(|(sent, left)| {
