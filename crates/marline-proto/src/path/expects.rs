@@ -49,7 +49,8 @@ impl Path {
 
     /// A packet arrived.
     pub(crate) fn on_arrival(&mut self, now: Instant, arrival: &Arrival) {
-        self.law.on_arrival(now, arrival);
+        let rate = self.rate();
+        self.law.on_arrival(now, arrival, rate);
     }
 
     /// One acknowledgement reported these.
