@@ -58,7 +58,7 @@ use loss::Loss;
 use overtaking::Overtaking;
 use report::Report;
 use scatter::Scatter;
-use service::{Served, Service, Wait};
+use service::{Service, Wait};
 use wander::{Batch, Levels, Wander};
 
 /// Doubt below this moves no quantile that anybody asks for: the shape is left as it is.
@@ -92,8 +92,6 @@ pub(crate) struct Left {
     levels: Levels,
     /// What of the waits had been corrected (µs).
     corrected: f64,
-    /// Bytes that had left, with it.
-    sent: u64,
     /// The bottleneck was busy with its predecessor.
     queued: bool,
     /// Which beginning of the model they are of.
@@ -158,7 +156,6 @@ impl PathLaw {
             unsure: wait.variance as f32,
             levels: self.wander.levels(horizon),
             corrected: self.service.corrected(),
-            sent: self.service.sent(),
             queued,
             beginning: self.beginning,
         }
@@ -185,7 +182,7 @@ impl PathLaw {
 
     /// A packet that arrived is acknowledged `now`. Calls in ascending order of numbers within one
     /// acknowledgement, then [`PathLaw::refresh`].
-    pub(crate) fn on_arrival(&mut self, now: Instant, arrival: &Arrival, rate: Rate) {
+    pub(crate) fn on_arrival(&mut self, now: Instant, arrival: &Arrival) {
         let Arrival { number, left, .. } = *arrival;
         if left.beginning != self.beginning {
             return;
@@ -196,17 +193,9 @@ impl PathLaw {
         let taken = at.saturating_sub(sent);
         let origin = *self.origin.get_or_insert(taken);
         let residual = taken.saturating_sub(origin).clamp(-FARTHEST, FARTHEST) as f64;
+        self.service
+            .on_arrival(number, arrival.size, at, &left, arrival.beyond);
         self.overtaking.on_arrival(number, sent, at);
-        let served = Served {
-            number,
-            size: arrival.size,
-            sent: arrival.sent,
-            at_us: at,
-            beyond: arrival.beyond,
-            given: service::given(rate),
-            in_order: self.overtaking.before().is_none(),
-        };
-        let known = self.service.on_arrival(&served, &left);
         let wait = f64::from(left.wait);
         if left.variance > 0.0 && self.wander.is_known() {
             let error = residual - wait - left.levels.level();
@@ -216,7 +205,7 @@ impl PathLaw {
             self.service.on_error(wait, error, usual);
         }
         // A wait that it did not have would be taken for delay of the path.
-        let residual = residual - known.max(wait.min(arrival.beyond));
+        let residual = residual - wait.min(arrival.beyond);
         self.ceiling.sample(residual);
         self.batch.add(residual, &left.levels);
         self.arrived = self.arrived.max(Some(arrival.sent));

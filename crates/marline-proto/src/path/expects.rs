@@ -49,8 +49,7 @@ impl Path {
 
     /// A packet arrived.
     pub(crate) fn on_arrival(&mut self, now: Instant, arrival: &Arrival) {
-        let rate = self.rate();
-        self.law.on_arrival(now, arrival, rate);
+        self.law.on_arrival(now, arrival);
     }
 
     /// One acknowledgement reported these.
