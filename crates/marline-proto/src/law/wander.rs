@@ -27,6 +27,10 @@ const RATIOS: [f64; FILTERS] = [0.1, 8.0, 250.0];
 const SCALED: f64 = 48.0;
 /// The same in the mean error that counts where it is larger: four.
 const QUICK: f64 = 8.0;
+/// Acknowledgements in how far the level is off, and the multiple of the scatter from which that is
+/// a step of the delay, whatever the filter's λ: less than what chance does to a mean of four.
+const LAST: f64 = 4.0;
+const STEP: f64 = 3.0;
 /// Acknowledgements in a filter's weight.
 const WEIGHED: f64 = 24.0;
 /// Before anything is known of a path's errors their mean is this (µs), for as much as this number
@@ -55,6 +59,8 @@ struct Filter {
     root: f64,
     /// The same of the last few: where a link changes, errors grow at once.
     quick: f64,
+    /// Mean of how far the level was from the last few acknowledgements, with its sign (µs).
+    off: f64,
     /// Logarithm of its likelihood, lately.
     score: f64,
 }
@@ -162,6 +168,7 @@ impl Wander {
                 doubt: 1.0,
                 root: sqrt(FIRST.0 / ROOT),
                 quick: 0.0,
+                off: 0.0,
                 score: 0.0,
             }; FILTERS];
             self.known = FIRST.1;
@@ -182,10 +189,17 @@ impl Wander {
             let root = sqrt(error / wide);
             filter.root += (root - filter.root) / self.known;
             filter.quick += (root - filter.quick) / QUICK;
-            let doubt = filter.doubt + ratio * elapsed;
+            let mut doubt = filter.doubt + ratio * elapsed;
+            filter.off += (residual - filter.level - filter.off) / LAST;
+            let off = filter.off / (ROOT * filter.root * filter.root).max(LEAST);
+            if off.abs() > STEP {
+                doubt = doubt.max(off * off);
+            }
             let gain = doubt / (doubt + 1.0);
             filter.doubt = doubt * (1.0 - gain);
-            filter.level += gain * (residual - filter.level);
+            let moved = gain * (residual - filter.level);
+            filter.level += moved;
+            filter.off -= moved.clamp(-filter.off.abs(), filter.off.abs());
         }
         self.settle();
     }
