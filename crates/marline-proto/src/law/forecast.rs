@@ -91,6 +91,6 @@ impl PathLaw {
 
     /// 95th percentile of how much later than expected packets arrive (µs).
     fn late(&self) -> f64 {
-        self.scatter.upper() * sqrt(self.wander.usual())
+        Z95 * self.scatter.spread() * sqrt(self.wander.usual())
     }
 }

@@ -35,7 +35,7 @@ const STEP: f64 = 3.0;
 const WEIGHED: f64 = 24.0;
 /// Before anything is known of a path's errors their mean is this (µs), for as much as this number
 /// of acknowledgements: between a cable's and a busy cell's jitter.
-const FIRST: (f64, f64) = (4e3, 2.0);
+const FIRST: (f64, f64) = (1e3, 8.0);
 /// Errors are at least this (µs): timers of hosts and the reading of batches are no better.
 const LEAST: f64 = 25.0;
 /// Square of a normal variable's deviation over its mean absolute value: π/2.
