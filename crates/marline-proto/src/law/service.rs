@@ -24,6 +24,12 @@ const WHOLE: f64 = 1_200.0 / (1_200.0 + HEAD);
 const MEMORY: f64 = 1_024.0 * 1_258.0;
 /// The mean is believed in place of the path's rate by what it is of; wholly from 64 packets on.
 const TRUSTED: f64 = MEMORY / 16.0;
+/// Bytes on the link of a packet of full length, and packets in the mean of what the path was
+/// thought to carry.
+const FULL: f64 = 1_258.0;
+const FORGET: f64 = 256.0;
+/// A path that is thought to be quicker than before by this factor is learnt again.
+const QUICKER: f64 = 0.8;
 /// No service is quicker than the path's rate says, which is a maximum, and none is slower by more
 /// than this factor: few gaps of jitter, or a stall, may make a mean anything.
 const SLOWEST: f64 = 2.0;
@@ -56,6 +62,8 @@ pub(super) struct Service {
     /// Discounted gaps (µs), and bytes that were served in them.
     gaps: f64,
     bytes: f64,
+    /// µs for a byte on the link at the rate that the path was thought to have meanwhile.
+    basis: f64,
     /// Discounted squares of waits, and of how wrong they were (µs²).
     waited: f64,
     missed: f64,
@@ -115,6 +123,7 @@ impl Service {
         rate: Rate,
         filled: bool,
     ) -> (Wait, bool) {
+        self.rely_on(WHOLE * by(rate));
         let wait = self.wait(now, 0.0, rate, filled);
         let queued = self.free_at_best > now;
         let latest = now + duration(LONGEST);
@@ -124,6 +133,17 @@ impl Service {
         let busy = duration(time * (f64::from(size) + HEAD));
         self.free = (self.free.max(now) + busy).min(latest);
         (wait, queued)
+    }
+
+    /// The path is thought to serve a byte in this time (µs). Packets that stood in a queue only by
+    /// a rate that was far too low show when they were sent, not how they were served.
+    fn rely_on(&mut self, given: f64) {
+        if given < QUICKER * self.basis {
+            (self.gaps, self.bytes) = (0.0, 0.0);
+            self.basis = given;
+        } else {
+            self.basis += (given - self.basis) / (1.0 + self.bytes / FULL).min(FORGET);
+        }
     }
 
     /// Packet `number` of `size` bytes arrived at `at_us`; `beyond` (µs) is how much longer it took
