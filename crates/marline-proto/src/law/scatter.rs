@@ -16,8 +16,9 @@ const BINS: usize = 2 * SIDE;
 /// the same one (widths). A quarter of it is the finest difference that counts: widths are means
 /// over quieter and busier times.
 const CENTRE: f32 = 1.0 / 64.0;
-/// No spread is less (widths): on a path without any scatter the shape is that of clocks.
-const NARROWEST: f64 = 0.5;
+/// No spread is less or more (widths): on a path without any scatter the shape is that of clocks,
+/// and when such a path changes it is that of errors beside which the width was nothing.
+const SPREAD: (f64, f64) = (0.5, 1.0);
 /// The bin of an error is its exponent and two bits of its mantissa.
 const DROPPED: u32 = 21;
 /// Packets in the shape: a thousand for a 99th percentile that ten of them make.
@@ -139,7 +140,7 @@ impl Scatter {
     /// Deviation of a normal law that is as wide in the middle (widths).
     pub(super) fn spread(&self) -> f64 {
         let middle = (self.knots[12] - self.knots[6]) / (NORMAL[12] - NORMAL[6]);
-        middle.max(NARROWEST)
+        middle.clamp(SPREAD.0, SPREAD.1)
     }
 
     /// The quantiles of errors (widths).
