@@ -125,7 +125,6 @@ fn path(id: u64, ms: u64, mbps: u64, loss: f64) -> PathView {
             offset_us: 500.0 * ms as f64,
             behind_us: 0.0,
             late_us: 9e3,
-            spread_us: 4e3,
             ceiling_us: 0.0,
             swing_us: 0.0,
             due: Some(Instant::from_millis(1_000_000)),

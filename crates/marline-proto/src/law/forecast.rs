@@ -19,12 +19,9 @@ pub struct ArrivalForecast {
     /// How much later a packet is of use, on average: when those sent before it on the path are
     /// there as well (µs). Zero where packets keep their order.
     pub behind_us: f64,
-    /// 95th percentile of how much later than expected packets arrived lately (µs).
+    /// 95th percentile of how much later than expected packets arrive, by the middle of their law
+    /// (µs): late packets are later than by any normal law, and say nothing of the others.
     pub late_us: f64,
-    /// How far apart packets arrive that leave together (µs): the deviation of a normal law that is
-    /// as wide from the 20th to the 80th percentile. Late packets are later than by any normal law
-    /// and say nothing of the others; how the path's delay changes moves all of them alike.
-    pub spread_us: f64,
     /// 95th percentile of when packets arrived over the last thousand or so, if they met no queue
     /// of ours, whatever was expected: peer's clock minus ours (µs).
     pub ceiling_us: f64,
@@ -56,20 +53,17 @@ impl PathLaw {
         unheard: Option<(Instant, &Left)>,
     ) -> Option<ArrivalForecast> {
         let origin = self.origin? as f64;
-        // Where delay is drawn again for each packet, a late one says nothing about the next.
-        let spread_us = self.scatter.spread() * sqrt(self.wander.variance(0.0));
-        let natural = Z95 * spread_us;
+        let late = self.late(self.wander.variance(0.0));
         let report = self.report.lag() + Z95 * sqrt(self.report.variance());
         let unheard = unheard.filter(|(_, left)| left.beginning == self.beginning);
         Some(ArrivalForecast {
             offset_us: origin + self.wander.level(),
             behind_us: self.overtaking.wait(),
-            late_us: Z95 * spread_us,
-            spread_us,
+            late_us: late,
             ceiling_us: origin + self.ceiling.percentile(),
             swing_us: self.ceiling.swing(),
             due: unheard.map(|(sent, left)| {
-                let trip = self.wander.level() + f64::from(left.wait) + natural + report;
+                let trip = self.wander.level() + f64::from(left.wait) + late + report;
                 sent + Duration::from_nanos((1e3 * trip.max(0.0)) as u64)
             }),
             free: self.service.free(),
@@ -83,14 +77,16 @@ impl PathLaw {
         if left.beginning != self.beginning {
             return None;
         }
-        let trip = self.wander.level() + f64::from(left.wait) + MISSING * self.late();
+        let late = self.late(self.wander.usual());
+        let trip = self.wander.level() + f64::from(left.wait) + MISSING * late;
         // The peer names any times.
         let left = self.origin?.saturating_add(sent.as_micros() as i64);
         Some(left.saturating_add(trip as i64))
     }
 
-    /// 95th percentile of how much later than expected packets arrive (µs).
-    fn late(&self) -> f64 {
-        Z95 * self.scatter.spread() * sqrt(self.wander.usual())
+    /// 95th percentile of how much later than expected packets of this variance (µs²) arrive, by the
+    /// middle of their law (µs).
+    fn late(&self, variance: f64) -> f64 {
+        Z95 * self.scatter.spread() * sqrt(variance)
     }
 }

@@ -7,7 +7,7 @@
 //! *left*, newer ones with more weight, so its quantiles are calibrated whatever the link does, as
 //! long as it goes on doing it.
 
-use super::shape::{KNOTS, NORMAL, SHARES, UPPER};
+use super::shape::{KNOTS, NORMAL, SHARES};
 
 /// Bins of each sign: four an octave up to sixty-four widths.
 const SIDE: usize = 48;
@@ -130,11 +130,6 @@ impl Scatter {
             }
             below = above;
         }
-    }
-
-    /// 95th percentile of errors (widths).
-    pub(super) fn upper(&self) -> f64 {
-        self.knots[UPPER].max(0.0)
     }
 
     /// Deviation of a normal law that is as wide in the middle (widths).

@@ -18,15 +18,15 @@ use super::Left;
 const HEAD: f64 = 58.0;
 /// Rates count datagrams; of what the link carries that is this share where they are whole.
 const WHOLE: f64 = 1_200.0 / (1_200.0 + HEAD);
+/// Bytes on the link of a packet of full length.
+const FULL: f64 = 1_258.0;
 /// Bytes in the mean, in packets of full length: 1024 of them, as the gaps of a link with jitter
 /// vary by several times their mean, and stalls of a second are in it. Of 256, 1024 and 4096 it has
 /// the best likelihood (tuned: `marline repro law --quick --seed 77`).
-const MEMORY: f64 = 1_024.0 * 1_258.0;
+const MEMORY: f64 = 1_024.0 * FULL;
 /// The mean is believed in place of the path's rate by what it is of; wholly from 64 packets on.
 const TRUSTED: f64 = MEMORY / 16.0;
-/// Bytes on the link of a packet of full length, and packets in the mean of what the path was
-/// thought to carry.
-const FULL: f64 = 1_258.0;
+/// Packets in the mean of what the path was thought to carry.
 const FORGET: f64 = 256.0;
 /// A path that is thought to be quicker than before by this factor is learnt again.
 const QUICKER: f64 = 0.8;
@@ -245,6 +245,18 @@ mod tests {
         let service = filled();
         let time = service.gaps / service.bytes;
         assert!((time * 1_250.0 - 1_000.0).abs() < 5.0, "{time}");
+    }
+
+    #[test]
+    fn a_path_that_is_thought_to_be_quicker_is_learnt_again() {
+        let mut service = filled();
+        let given = |mbps: u64| WHOLE * by(Rate::from_mbps(mbps));
+        // It seemed to carry 10 Mb/s.
+        assert!(service.time(given(10)) > 0.99 * 0.8);
+        service.rely_on(given(12));
+        assert!(service.bytes > 0.0);
+        service.rely_on(given(20));
+        assert_eq!((service.bytes, service.time(given(20))), (0.0, given(20)));
     }
 
     #[test]

@@ -24,8 +24,6 @@ pub(super) const NORMAL: [f64; KNOTS] = [
 ];
 /// The quantile that is the median.
 const MEDIAN: usize = 9;
-/// The quantile that is the 95th percentile.
-pub(super) const UPPER: usize = 14;
 /// What is beyond the last quantile.
 const REST: f64 = 1.0 - SHARES[KNOTS - 1];
 /// Quantiles lie this far apart at least (µs): arrival times are whole microseconds.

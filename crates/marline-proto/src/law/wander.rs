@@ -25,16 +25,18 @@ const RATIOS: [f64; FILTERS] = [0.1, 8.0, 250.0];
 /// Acknowledgements in a filter's mean error: half a second of a path that carries 1 Mb/s, long
 /// enough for a mean of errors to be known to 15 %.
 const SCALED: f64 = 48.0;
-/// The same in the mean error that counts where it is larger: four.
+/// The same in the mean that counts where it is larger: a tenth of a second of such a path, so that
+/// the law is wide as soon as a link changes.
 const QUICK: f64 = 8.0;
-/// Acknowledgements in how far the level is off, and the multiple of the scatter from which that is
-/// a step of the delay, whatever the filter's λ: less than what chance does to a mean of four.
-const LAST: f64 = 4.0;
+/// Three acknowledgements in succession to the same side of the level, and so much farther than the
+/// scatter (its mean absolute value), show a step of the delay, whatever the filter's λ: chance makes
+/// one of a hundred million.
 const STEP: f64 = 3.0;
 /// Acknowledgements in a filter's weight.
 const WEIGHED: f64 = 24.0;
 /// Before anything is known of a path's errors their mean is this (µs), for as much as this number
-/// of acknowledgements: between a cable's and a busy cell's jitter.
+/// of acknowledgements: between a cable's and a busy cell's jitter, and for as long as a queue of
+/// ours takes to show itself.
 const FIRST: (f64, f64) = (1e3, 8.0);
 /// Errors are at least this (µs): timers of hosts and the reading of batches are no better.
 const LEAST: f64 = 25.0;
@@ -59,17 +61,35 @@ struct Filter {
     root: f64,
     /// The same of the last few: where a link changes, errors grow at once.
     quick: f64,
-    /// Mean of how far the level was from the last few acknowledgements, with its sign (µs).
-    off: f64,
+    /// How far the last two acknowledgements were from it (µs).
+    off: [f64; 2],
     /// Logarithm of its likelihood, lately.
     score: f64,
 }
 
 impl Filter {
-    /// Mean absolute value of the scatter (µs).
+    /// Mean absolute value of the scatter (µs), or of the last few errors if that is more.
     fn scatter(&self) -> f64 {
         let root = self.root.max(self.quick);
         ROOT * root * root
+    }
+
+    /// The level that packets show which left `elapsed` seconds after those before.
+    fn follow(&mut self, residual: f64, ratio: f64, elapsed: f64) {
+        let off = residual - self.level;
+        let [before, last] = self.off;
+        self.off = [last, off];
+        let mut doubt = self.doubt + ratio * elapsed;
+        if off * last > 0.0 && off * before > 0.0 {
+            let off = off.abs().min(last.abs()).min(before.abs());
+            let off = off / (ROOT * self.root * self.root).max(LEAST);
+            if off > STEP {
+                doubt = doubt.max(off * off);
+            }
+        }
+        let gain = doubt / (doubt + 1.0);
+        self.doubt = doubt * (1.0 - gain);
+        self.level += gain * off;
     }
 }
 
@@ -168,7 +188,7 @@ impl Wander {
                 doubt: 1.0,
                 root: sqrt(FIRST.0 / ROOT),
                 quick: 0.0,
-                off: 0.0,
+                off: [0.0; 2],
                 score: 0.0,
             }; FILTERS];
             self.known = FIRST.1;
@@ -189,17 +209,7 @@ impl Wander {
             let root = sqrt(error / wide);
             filter.root += (root - filter.root) / self.known;
             filter.quick += (root - filter.quick) / QUICK;
-            let mut doubt = filter.doubt + ratio * elapsed;
-            filter.off += (residual - filter.level - filter.off) / LAST;
-            let off = filter.off / (ROOT * filter.root * filter.root).max(LEAST);
-            if off.abs() > STEP {
-                doubt = doubt.max(off * off);
-            }
-            let gain = doubt / (doubt + 1.0);
-            filter.doubt = doubt * (1.0 - gain);
-            let moved = gain * (residual - filter.level);
-            filter.level += moved;
-            filter.off -= moved.clamp(-filter.off.abs(), filter.off.abs());
+            filter.follow(residual, ratio, elapsed);
         }
         self.settle();
     }
@@ -291,6 +301,25 @@ mod tests {
             wander.variance(10.0),
             "it does not grow for ever"
         );
+    }
+
+    #[test]
+    fn a_step_that_lasts_is_followed_by_all_filters_and_the_law_is_wide_at_once() {
+        let mut rng = Rng::new(5).stream("step");
+        let mut noise = [(); 1_100].map(|()| 300.0 * rng.normal());
+        noise[990] = 60e3;
+        let stepped = |n: usize| if n < 1_000 { 20e3 } else { 80e3 };
+        let (outlier, _) = after(12 + 496, |n| stepped(n) + noise[n]);
+        let [slow, ..] = outlier.filters.map(|filter| filter.level);
+        assert!((slow - 20e3).abs() < 2e3, "{slow}");
+        let (before, _) = after(12 + 500, |n| stepped(n) + noise[n]);
+        // Twelve acknowledgements later: all these packets had left before it was known.
+        let (wander, _) = after(12 + 512, |n| stepped(n) + noise[n]);
+        let levels = wander.filters.map(|filter| filter.level);
+        let is_there = |level: &f64| (level - 80e3).abs() < 5e3;
+        assert!(levels.iter().all(is_there), "{levels:?}");
+        let widths = [before, wander].map(|wander| sqrt(wander.variance(0.0)));
+        assert!(widths[1] > 8.0 * widths[0], "{widths:?}");
     }
 
     #[test]

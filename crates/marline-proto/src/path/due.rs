@@ -42,7 +42,6 @@ mod tests {
             offset_us,
             behind_us: 0.0,
             late_us: 0.0,
-            spread_us: 0.0,
             ceiling_us: 0.0,
             swing_us: 0.0,
             due: None,

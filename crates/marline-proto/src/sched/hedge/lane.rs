@@ -80,7 +80,6 @@ impl Lane {
             offset_us: micros(path.min_rtt) / 2.0,
             behind_us: 0.0,
             late_us: 0.0,
-            spread_us: 0.0,
             ceiling_us: micros(path.min_rtt) / 2.0,
             swing_us: 0.0,
             due: None,

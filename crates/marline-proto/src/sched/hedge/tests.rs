@@ -20,7 +20,6 @@ fn paths(late_us: f64) -> [PathView; 2] {
             offset_us: 3.6e9 + offset_us,
             behind_us: 0.0,
             late_us,
-            spread_us: 0.0,
             ceiling_us: 0.0,
             swing_us: 0.0,
             due: None,

@@ -9,7 +9,9 @@ use crate::sched::laws::arrivals::{Arrivals, Laws};
 use crate::sched::laws::gauss::Gauss;
 use crate::sched::laws::sample;
 
-/// Standard deviations from a normal variable's mean to its 99th percentile.
+/// Standard deviations from a normal variable's mean to its 95th percentile.
+const UPPER: f64 = 1.644_853_626_951_472_2;
+/// The same to its 99th.
 const LATE: f64 = 2.326_347_874;
 /// Delays that differ by less (µs) are equal; the earlier arrival then decides.
 const EQUAL: f64 = 1.0;
@@ -314,9 +316,8 @@ fn lane<'a>(
             ..lane(laws.delay.shifted(origin), laws.latest.shifted(origin), 0.0)
         };
     };
-    // The forecast knows our own queue and how far packets that leave together are apart; the laws
-    // know what the latest of them does.
-    let spread = forecast.spread_us;
+    // The forecast knows our own queue; the laws know how far from the mean delays lie.
+    let spread = forecast.late_us / UPPER;
     // What was not acknowledged in time is late by the time since at least, and so is what follows.
     let silence = forecast.due.map_or(Duration::ZERO, |due| now.since(due));
     let silence = silence.as_nanos() as f64 / 1e3;

@@ -75,7 +75,6 @@ fn redundancy_never_exceeds_the_surplus_of_random_links() {
                         offset_us: 1e5 * rng.uniform(),
                         behind_us: 1e3 * rng.uniform(),
                         late_us: 1e5 * rng.uniform(),
-                        spread_us: 0.0,
                         ceiling_us: 0.0,
                         swing_us: 0.0,
                         due: None,
