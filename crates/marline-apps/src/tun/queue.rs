@@ -9,9 +9,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant as RealInstant;
 use tokio::sync::Notify;
 
-/// Most packets that wait: several of the bursts of up to 64 KiB that the kernel hands over at
-/// once.
+/// Most messages that wait: several of the bursts of up to 64 KiB that the kernel hands over at
+/// once, a packet each.
 const MOST: usize = 512;
+/// Most bytes of them: as many packets of the usual size, and no more where packets are joined.
+const MOST_BYTES: u64 = 512 * 1500;
 
 /// Packets in order, judged when they leave.
 #[derive(Debug)]
@@ -41,11 +43,12 @@ impl Line {
 
     /// False when the packet was dropped.
     fn push(&mut self, packet: Bytes, now: Instant) -> bool {
-        if self.closed || self.waiting.len() >= MOST {
+        let length = packet.len() as u64;
+        if self.closed || self.waiting.len() >= MOST || self.bytes + length > MOST_BYTES {
             return false;
         }
         let ahead = self.bytes;
-        self.bytes += packet.len() as u64;
+        self.bytes += length;
         self.waiting.push_back(Waiting {
             packet,
             came: now,
@@ -102,6 +105,21 @@ impl Queue {
             self.news.notify_one();
         } else {
             tracing::trace!("a packet was dropped: its conversation's queue is full");
+        }
+    }
+
+    /// Adds packets that came at once, in their order; those for which there is no room are dropped.
+    pub(super) fn push_all(&self, packets: impl Iterator<Item = Bytes>) {
+        let now = self.now();
+        let mut line = self.line();
+        let taken = packets
+            .map(|packet| line.push(packet, now))
+            .fold(false, |any, taken| any | taken);
+        drop(line);
+        if taken {
+            self.news.notify_one();
+        } else {
+            tracing::trace!("packets were dropped: their conversation's queue is full");
         }
     }
 
