@@ -191,25 +191,55 @@ fn cut(packet: &Packet, bytes: &[u8], segment: Segment, each: usize, messages: &
     // One buffer for all: they are of one flow, and go together.
     let mut all = BytesMut::with_capacity(payload.len() + count * (HEAD + head.len()));
     for (number, part) in payload.chunks(step).enumerate() {
-        let is_joined = part.len() > size;
-        if is_joined {
-            all.put_u8(MARK);
-            all.put_u16(segment.payload);
-        }
-        let begin = all.len();
-        all.put_slice(head);
-        all.put_slice(part);
         let place = Place {
             number,
             before: number * each,
             offset: number * step,
             is_last: number + 1 == count,
         };
-        fix(packet, &mut all[begin..], &place);
-        if !is_joined {
-            complete(packet, &mut all[begin..]);
-        }
+        put(packet, segment, head, part, &place, &mut all);
         messages.push(all.split().freeze());
+    }
+}
+
+/// What is left of joined packets without the first one; `None` if `bytes` are none.
+pub(super) fn without_first(bytes: &[u8]) -> Option<Bytes> {
+    let message = Message::parse(bytes).ok()?;
+    let segment = message.segment?;
+    let packet = message.packet(bytes);
+    let (head, payload) = packet.split_at_checked(segment.headers)?;
+    let place = Place {
+        number: 1,
+        before: 1,
+        offset: segment.payload.into(),
+        is_last: true,
+    };
+    let rest = payload.get(place.offset..)?;
+    let mut left = BytesMut::with_capacity(bytes.len());
+    put(&message.packet, segment, head, rest, &place, &mut left);
+    Some(left.freeze())
+}
+
+/// Adds a message with a part of a payload to `all`, which holds nothing else.
+fn put(
+    packet: &Packet,
+    segment: Segment,
+    head: &[u8],
+    part: &[u8],
+    place: &Place,
+    all: &mut BytesMut,
+) {
+    let is_joined = part.len() > usize::from(segment.payload);
+    if is_joined {
+        all.put_u8(MARK);
+        all.put_u16(segment.payload);
+    }
+    let begin = all.len();
+    all.put_slice(head);
+    all.put_slice(part);
+    fix(packet, &mut all[begin..], place);
+    if !is_joined {
+        complete(packet, &mut all[begin..]);
     }
 }
 

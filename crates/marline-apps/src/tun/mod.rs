@@ -51,6 +51,10 @@ mod gate;
 mod guests;
 mod hello;
 mod icmp;
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "the device needs the rest")
+)]
 mod joined;
 mod key;
 mod lease;

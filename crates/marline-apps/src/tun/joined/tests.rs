@@ -146,6 +146,19 @@ fn only_ends_that_know_of_joined_packets_are_sent_them_and_no_longer_ones_than_m
     assert_eq!(packets(&short), plain);
 }
 
+#[test]
+fn a_loss_may_take_the_first_of_them_alone() {
+    for payload in [2_000, 9_000] {
+        let bytes = joined(&v4(TCP, &tcp(ACK | PSH, 12, payload)), 1_340);
+        let mut expected = Vec::new();
+        let message = Message::parse(&bytes).unwrap();
+        message.split(&bytes, &mut expected);
+        let left = without_first(&bytes).unwrap();
+        assert_eq!(packets(&[left]), expected[1..]);
+    }
+    assert_eq!(without_first(&v4(TCP, &tcp(ACK, 0, 100))), None);
+}
+
 proptest! {
     /// It must not matter where packets are cut.
     #[cfg(target_os = "linux")]
