@@ -78,7 +78,7 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
             continue;
         };
         let offer = timeout(OFFER, read_offer(&mut stream)).await;
-        let offer = offer.unwrap_or_else(|_| Err(NoOffer::Late));
+        let offer = offer.unwrap_or(Err(NoOffer::Late));
         // An older server ends the stream, for it does not know what it is asked.
         if offer == Err(NoOffer::Ended) && std::mem::take(&mut joined) {
             continue;
