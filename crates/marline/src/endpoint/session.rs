@@ -41,9 +41,8 @@ pub enum Accepted {
     Objects(Objects),
 }
 
-/// What a path costs (bytes): its connection's state and its part of what an idle session has, which
-/// is less than 64 KiB with two paths (`cargo bench -p marline-cli --bench sessions -- 1000 1
-/// mbit=0`).
+/// What a path costs (bytes): its connection's state and its part of what an idle session has, some
+/// 64 KiB with two paths (`cargo bench -p marline-cli --bench sessions -- 1000 1 mbit=0`).
 const CARRIER_COST: u64 = 32 << 10;
 
 impl Session {
