@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use quinn_proto::{ServerConfig, VarInt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::attempt::Attempt;
 use super::batches::Singly;
 use super::greet::{QuicHandshake, Rejected, TcpHandshake};
-use super::listen_config::ListenConfig;
+use super::listen_config::{BALANCES, ListenConfig};
 use super::quic::{Incoming, ServerEndpoint, Socket, Worker};
 use super::strangers::{Strangers, Turn};
 use super::{ConfigError, MAX_CLOSE_REASON, SocketError, cut, serving, tls};
@@ -92,7 +93,7 @@ impl Listener {
             return Err(ListenError::NoAddress);
         }
         let crypto = tls::server(identity).map_err(|error| ListenError::Tls(error.to_string()))?;
-        let workers = config.workers();
+        let workers = workers(&config);
         // What waits to be looked at is bounded for all workers together.
         let sharers = workers.len() as u64;
         let mut server = ServerConfig::with_crypto(Arc::new(crypto));
@@ -291,6 +292,18 @@ impl Listener {
         })
         .await;
     }
+}
+
+/// What reads, at least one.
+fn workers(config: &ListenConfig) -> Vec<Worker> {
+    let all = match &config.workers[..] {
+        [] => vec![Handle::current()],
+        [first, ..] if !BALANCES => vec![first.clone()],
+        all => all.to_vec(),
+    };
+    let numbered = all.into_iter().enumerate();
+    let workers = numbered.map(|(number, runtime)| Worker { number, runtime });
+    workers.collect()
 }
 
 /// A socket for a worker, whose runtime reports what comes.

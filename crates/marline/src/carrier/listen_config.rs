@@ -4,7 +4,6 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use super::QuicConfig;
-use super::quic::Worker;
 
 /// Where a server listens and how much strangers may cost it.
 #[derive(Clone, Debug)]
@@ -75,18 +74,6 @@ impl ListenConfig {
             handshakes_per_second: 32,
             workers: Vec::new(),
         }
-    }
-
-    /// What reads, at least one.
-    pub(super) fn workers(&self) -> Vec<Worker> {
-        let all = match &self.workers[..] {
-            [] => vec![Handle::current()],
-            [first, ..] if !BALANCES => vec![first.clone()],
-            all => all.to_vec(),
-        };
-        let numbered = all.into_iter().enumerate();
-        let workers = numbered.map(|(number, runtime)| Worker { number, runtime });
-        workers.collect()
     }
 }
 
