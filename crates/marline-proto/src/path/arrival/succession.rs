@@ -1,7 +1,7 @@
 //! What a path's packets show in the order in which they left: how long each waits, once it
 //! arrived, for those before it, and how long the bottleneck serves one.
 
-use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 
 /// Packets remembered; one that comes later than this number after it is not waited for.
 const WINDOW: usize = 128;
@@ -31,8 +31,9 @@ pub(super) struct Arrived {
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Succession {
-    /// The packets from `next` on, by number modulo the window; `None` has not arrived.
-    arrived: Box<[Option<Arrived>; WINDOW]>,
+    /// The packets from `next` on, at most a window; `None` has not arrived. Empty as long as they
+    /// come in order.
+    arrived: VecDeque<Option<Arrived>>,
     /// The first packet that is not judged: one that has not arrived, unless it is the window's.
     next: u64,
     /// When the packet before that arrived, if it did (µs).
@@ -56,7 +57,7 @@ pub(super) struct Succession {
 impl Default for Succession {
     fn default() -> Self {
         Self {
-            arrived: Box::new([None; WINDOW]),
+            arrived: VecDeque::new(),
             next: 0,
             last: None,
             frontier: i64::MIN,
@@ -84,15 +85,19 @@ impl Succession {
         if beyond > WINDOW as u64 {
             self.next += beyond - WINDOW as u64;
         }
-        self.arrived[slot(number)] = Some(packet);
-        while self.arrived[slot(self.next)].is_some() {
+        let place = (number - self.next) as usize;
+        if self.arrived.len() <= place {
+            self.arrived.resize(place + 1, None);
+        }
+        self.arrived[place] = Some(packet);
+        while let Some(Some(_)) = self.arrived.front() {
             self.judge();
         }
     }
 
     /// Judges the next packet.
     fn judge(&mut self) {
-        let packet = self.arrived[slot(self.next)].take();
+        let packet = self.arrived.pop_front().flatten();
         self.next += 1;
         let last = core::mem::replace(&mut self.last, packet.map(|p| p.at_us));
         let Some(packet) = packet else { return };
@@ -139,8 +144,4 @@ impl Succession {
         let whole = self.size.max(size);
         self.service(given) * whole * (size + HEAD) / (whole + HEAD)
     }
-}
-
-fn slot(number: u64) -> usize {
-    (number % WINDOW as u64) as usize
 }
