@@ -182,7 +182,7 @@ fn admit(
 /// A stream to the tunnel: a client that asks for addresses, or who has them.
 async fn of_tunnel<S: ByteFlow>(flow: S, role: Role, visitor: Option<&Visitor>) {
     match (role, visitor) {
-        (Role::Lease { mtu }, Some(visitor)) => visitor.lease(flow, mtu).await,
+        (Role::Lease { mtu, joined }, Some(visitor)) => visitor.lease(flow, mtu, joined).await,
         (Role::Lease { .. }, None) => {
             tun::refuse(flow, "it has no tunnel; start it with --tun").await;
         }

@@ -190,7 +190,14 @@ pub(crate) async fn refused(knobs: Knobs) -> Outcome {
 
 /// Asks for addresses in the tunnel.
 pub(crate) async fn leases(knobs: Knobs) -> Outcome {
-    again(&knobs, |_| Role::Lease { mtu: 1300 }.encode()).await
+    again(&knobs, |_| {
+        Role::Lease {
+            mtu: 1300,
+            joined: true,
+        }
+        .encode()
+    })
+    .await
 }
 
 /// Asks at once for `--count` names below the target's.

@@ -40,6 +40,7 @@ async fn lease(session: Session) -> Outcome {
     let offer = Offer::Granted {
         mtu: 1300,
         places: vec![place],
+        joined: false,
     };
     let mut kept = Vec::new();
     while let Ok((info, flow)) = session.accept().await {

@@ -85,7 +85,10 @@ mod tests {
         for destination in [
             Destination::Host(Target::parse(Protocol::Tcp, "a.example:80").unwrap()),
             Destination::Live("cam-2".parse().unwrap()),
-            Destination::Tunnel(Role::Lease { mtu: 1280 }),
+            Destination::Tunnel(Role::Lease {
+                mtu: 1280,
+                joined: true,
+            }),
             Destination::Tunnel(Role::Standing),
             Destination::Port(PortRole::Visit, "udp:9000".parse().unwrap()),
             Destination::Association,

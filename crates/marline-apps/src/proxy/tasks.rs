@@ -3,6 +3,7 @@
 
 use std::future::Future;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -23,6 +24,11 @@ impl Tasks {
     /// Runs `task` until it ends or is cut off.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         tokio::spawn(self.track(task));
+    }
+
+    /// The same on another runtime.
+    pub fn spawn_on(&self, runtime: &Handle, task: impl Future<Output = ()> + Send + 'static) {
+        runtime.spawn(self.track(task));
     }
 
     /// Has `task`, which somebody else runs, end when what runs is cut off.

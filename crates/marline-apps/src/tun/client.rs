@@ -4,10 +4,11 @@ use super::ack;
 use super::carry::{Conversation, carry};
 use super::elsewhere::Elsewhere;
 use super::icmp::{Refusal, answer};
+use super::joined::Message;
 use super::key::Key;
 use super::lease::keep_lease;
-use super::mss::clamp;
-use super::packet::{Packet, TCP};
+use super::mss::clamped;
+use super::packet::TCP;
 use super::queue::Queue;
 use super::shared::Shared;
 use super::view::View;
@@ -91,39 +92,45 @@ pub(super) fn serve<T: Tunnel>(shared: Arc<Shared>, port: Port, tunnel: &T, task
 async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, tasks: Tasks) {
     let mut flows: HashMap<(Key, Option<usize>), Flow> = HashMap::new();
     let mut crowded = false;
-    while let Some(mut bytes) = port.incoming.recv().await {
+    let mut messages = Vec::new();
+    while let Some(bytes) = port.incoming.recv().await {
         let Some(lease) = shared.lease() else {
             continue;
         };
-        let Ok(packet) = Packet::parse(&bytes) else {
+        let Ok(message) = Message::parse(&bytes) else {
             continue;
         };
+        let packet = message.packet;
         if !lease.owns(packet.source) && !shared.terms.announces(packet.source) {
             shared.strangers.say(packet.source);
             continue;
         }
         let mtu = lease.mtu.get();
-        if packet.dont_fragment && bytes.len() > usize::from(mtu) {
+        if packet.dont_fragment && message.largest(&bytes) > usize::from(mtu) {
             let from = lease.server(&packet);
             let refusal = Refusal::TooBig(mtu);
-            if let Some(told) = from.and_then(|from| answer(&bytes, &packet, from, refusal)) {
+            if let Some(told) =
+                from.and_then(|from| answer(message.packet(&bytes), &packet, from, refusal))
+            {
                 let _ = shared.kernel.try_send(told.into());
             }
             continue;
         }
-        clamp(&mut bytes, &packet, mtu);
+        let bytes = clamped(bytes, &packet, mtu);
         let rule = shared.rules.find(&packet);
         let key = (Key::of(&packet), rule);
         let now = Instant::now();
+        let is_free = rule.is_none() && !message.is_joined() && ack::is_pure(&bytes, &packet);
+        message.send(bytes, lease.joined, &mut messages);
         if let Some(flow) = flows.get_mut(&key).filter(|flow| !flow.queue.is_closed()) {
             flow.used = now;
             // What a rule is for is carried as it says. Without a flow, an acknowledgement opens
             // one: it shows the server where the other direction's packets belong.
-            let is_free = rule.is_none() && ack::is_pure(&bytes, &packet);
-            match is_free && !lease.common.is_closed() {
-                true => lease.common.push(bytes.into()),
-                false => flow.queue.push(bytes.into()),
-            }
+            let queue = match is_free && !lease.common.is_closed() {
+                true => &lease.common,
+                false => &flow.queue,
+            };
+            queue.push_all(messages.drain(..));
             continue;
         }
         if !make_room(&mut flows) {
@@ -133,11 +140,11 @@ async fn carry_out<T: Tunnel>(mut port: Port, tunnel: T, shared: Arc<Shared>, ta
                     shared.device
                 );
             }
-            lease.common.push(bytes.into());
+            lease.common.push_all(messages.drain(..));
             continue;
         }
         let queue = Arc::new(Queue::new());
-        queue.push(bytes.into());
+        queue.push_all(messages.drain(..));
         let options = FlowOptions {
             queue: Some(FLOW_QUEUE),
             ..shared

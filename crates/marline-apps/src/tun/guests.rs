@@ -34,6 +34,8 @@ pub(super) struct Guest {
     pub(super) own: Vec<IpAddr>,
     /// The largest packet that it is sent.
     pub(super) mtu: Mtu,
+    /// It takes joined packets.
+    pub(super) joined: bool,
     /// What may come back to it.
     pub(super) gate: Gate,
     /// Queues of its conversations, as its own packets show them; the session bounds their number.
@@ -87,11 +89,18 @@ struct Lines {
 }
 
 impl Guest {
-    pub(super) fn new(key: PublicKey, own: Vec<IpAddr>, mtu: Mtu, gate: Gate) -> Self {
+    pub(super) fn new(
+        key: PublicKey,
+        own: Vec<IpAddr>,
+        mtu: Mtu,
+        joined: bool,
+        gate: Gate,
+    ) -> Self {
         Guest {
             key,
             own,
             mtu,
+            joined,
             gate,
             flows: Mutex::default(),
             common: Mutex::default(),

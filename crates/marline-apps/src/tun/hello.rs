@@ -8,12 +8,13 @@
 //! 0 | length (2) | largest packet (2) | count (1)
 //!   | count times: family (1): 4, 6 | prefix (1) | client's | server's
 //! 1 | length (2) | why there is no lease, UTF-8
+//! 2 | as 0, where the client takes joined packets, and the server does
 //! ```
 //! The client says nothing more on it.
 //!
 //! Numbers are big endian; a length counts the bytes behind it. The common flow brings the client
 //! what belongs to no conversation that it has begun. All other flows carry one conversation each,
-//! both ways, a packet a message.
+//! both ways, a packet a message, or several of TCP that are joined ([`joined`](super::joined)).
 //!
 //! A client that has a lease may open a stream of the role *standing*, on which the server says in
 //! a byte, at once and whenever that changes, who has the lease's addresses ([`Standing`]): several
@@ -27,6 +28,7 @@ use std::net::IpAddr;
 
 const GRANTED: u8 = 0;
 const REFUSED: u8 = 1;
+const GRANTED_JOINED: u8 = 2;
 /// Bytes before what the length counts.
 pub const OFFER_HEAD: usize = 3;
 /// Most bytes that the length may count.
@@ -76,6 +78,8 @@ pub enum Offer {
         mtu: u16,
         /// One or two, of different families.
         places: Vec<Place>,
+        /// Both ends take messages of several packets that are joined.
+        joined: bool,
     },
     /// None, and why.
     Refused(String),
@@ -84,7 +88,7 @@ pub enum Offer {
 /// Why bytes are no offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OfferError {
-    /// The first byte is neither 0 nor 1: it.
+    /// The first byte is none of 0, 1 and 2: it.
     #[error("an answer of kind {0} is not known")]
     Kind(u8),
     /// It is cut off or too long.
@@ -102,7 +106,11 @@ impl Offer {
     /// The bytes of the answer.
     pub fn encode(&self) -> Vec<u8> {
         let (kind, body) = match self {
-            Offer::Granted { mtu, places } => {
+            Offer::Granted {
+                mtu,
+                places,
+                joined,
+            } => {
                 let mut body = Vec::from(mtu.to_be_bytes());
                 body.push(places.len() as u8);
                 for place in places {
@@ -118,7 +126,7 @@ impl Offer {
                         }
                     }
                 }
-                (GRANTED, body)
+                (if *joined { GRANTED_JOINED } else { GRANTED }, body)
             }
             Offer::Refused(why) => {
                 let mut end = why.len().min(LONGEST);
@@ -139,7 +147,7 @@ impl Offer {
     /// # Errors
     /// They are not those of an offer.
     pub fn rest(head: [u8; OFFER_HEAD]) -> Result<usize, OfferError> {
-        if !matches!(head[0], GRANTED | REFUSED) {
+        if !matches!(head[0], GRANTED | REFUSED | GRANTED_JOINED) {
             return Err(OfferError::Kind(head[0]));
         }
         let length = usize::from(u16::from_be_bytes([head[1], head[2]]));
@@ -185,7 +193,11 @@ impl Offer {
             rest = after;
         }
         match (rest, places.is_empty()) {
-            ([], false) => Ok(Offer::Granted { mtu, places }),
+            ([], false) => Ok(Offer::Granted {
+                mtu,
+                places,
+                joined: head[0] == GRANTED_JOINED,
+            }),
             ([], true) => Err(OfferError::Addresses),
             _ => Err(OfferError::Length),
         }
@@ -243,6 +255,7 @@ mod tests {
                 place("10.77.0.2/24", "10.77.0.1"),
                 place("fd77::2/64", "fd77::1"),
             ],
+            joined: false,
         }
     }
 
@@ -318,7 +331,7 @@ mod tests {
             let v4 = place(IpAddr::V4(v4.into()));
             let v6 = place(IpAddr::V6(v6.into()));
             for places in [vec![v4], vec![v6], vec![v6, v4]] {
-                let offer = Offer::Granted { mtu, places };
+                let offer = Offer::Granted { mtu, places, joined: prefix % 2 == 0 };
                 prop_assert_eq!(Offer::decode(&offer.encode()), Ok(offer));
             }
             prop_assert!(Offer::decode(&Offer::Refused(why).encode()).is_ok());

@@ -4,7 +4,7 @@
 use super::FLOW_QUEUE;
 use super::carry::carry;
 use super::fit::{LEAST, MOST, Mtu};
-use super::hello::{OFFER_HEAD, Offer, Place, Standing};
+use super::hello::{OFFER_HEAD, Offer, OfferError, Place, Standing};
 use super::queue::Queue;
 use super::setup::{Applied, Setup};
 use super::shared::{Lease, Shared};
@@ -64,6 +64,7 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
     let lines = Lines::default();
     let mut complained = false;
     let mut pause = RETRY;
+    let mut joined = true;
     loop {
         tunnel.room_is_found().await;
         let Some(room) = tunnel.room() else {
@@ -71,15 +72,20 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
             continue;
         };
         let most = u16::try_from(room).unwrap_or(u16::MAX).clamp(LEAST, MOST);
-        let target = Role::Lease { mtu: most }.encode();
+        let target = Role::Lease { mtu: most, joined }.encode();
         let Ok(mut stream) = tunnel.open_stream(stream_to(target)).await else {
             sleep(RETRY).await;
             continue;
         };
         let offer = timeout(OFFER, read_offer(&mut stream)).await;
-        let offer = offer.unwrap_or_else(|_| Err("the server did not answer".to_owned()));
-        let (mtu, mut places) = match offer {
-            Ok(offer) => offer,
+        let offer = offer.unwrap_or(Err(NoOffer::Late));
+        // An older server ends the stream, for it does not know what it is asked.
+        if offer == Err(NoOffer::Ended) && std::mem::take(&mut joined) {
+            continue;
+        }
+        let takes_joined = std::mem::replace(&mut joined, true);
+        let (mtu, mut places, joined) = match offer {
+            Ok((mtu, places, joined)) => (mtu, places, joined && takes_joined),
             Err(why) => {
                 if !std::mem::replace(&mut complained, true) {
                     lines.refused.say(|left_out| {
@@ -113,6 +119,7 @@ pub(super) async fn keep_lease<T: Tunnel>(tunnel: T, shared: Arc<Shared>, tasks:
         let common = Arc::new(Queue::new());
         let lease = Arc::new(Lease {
             mtu,
+            joined,
             places,
             common: Arc::clone(&common),
         });
@@ -304,29 +311,43 @@ async fn look_around(shared: &Shared) -> Never {
     }
 }
 
-/// The largest packet and the addresses, or why there are none.
-async fn read_offer<S>(stream: &mut S) -> Result<(u16, Vec<Place>), String>
+/// Why there is no offer.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum NoOffer {
+    #[error("the server did not answer")]
+    Late,
+    #[error("the server knows of no tunnels; is it as new as this client, and started with --tun?")]
+    Ended,
+    #[error(transparent)]
+    Wrong(#[from] OfferError),
+    #[error("the server says: {0}")]
+    Refused(String),
+}
+
+/// The largest packet, the addresses, and whether the server takes joined packets; or why there are
+/// none.
+async fn read_offer<S>(stream: &mut S) -> Result<(u16, Vec<Place>, bool), NoOffer>
 where
     S: AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
     // The destination that opened the stream says everything; there is nothing to send.
     let _ = stream.flush().await;
     let mut bytes = vec![0; OFFER_HEAD];
-    let ended = |_| {
-        "the server knows of no tunnels; is it as new as this client, and started with --tun?"
-            .to_owned()
-    };
+    let ended = |_| NoOffer::Ended;
     stream.read_exact(&mut bytes).await.map_err(ended)?;
-    let rest = Offer::rest([bytes[0], bytes[1], bytes[2]]).map_err(|error| error.to_string())?;
+    let rest = Offer::rest([bytes[0], bytes[1], bytes[2]])?;
     bytes.resize(OFFER_HEAD + rest, 0);
     stream
         .read_exact(&mut bytes[OFFER_HEAD..])
         .await
         .map_err(ended)?;
-    match Offer::decode(&bytes) {
-        Ok(Offer::Granted { mtu, places }) => Ok((mtu, places)),
-        Ok(Offer::Refused(why)) => Err(format!("the server says: {why}")),
-        Err(error) => Err(error.to_string()),
+    match Offer::decode(&bytes)? {
+        Offer::Granted {
+            mtu,
+            places,
+            joined,
+        } => Ok((mtu, places, joined)),
+        Offer::Refused(why) => Err(NoOffer::Refused(why)),
     }
 }
 
@@ -345,7 +366,7 @@ mod tests {
         ) {
             let bytes = [&[kind][..], &length.to_be_bytes(), &body].concat();
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            if let Ok((mtu, places)) = runtime.block_on(read_offer(&mut Cursor::new(bytes))) {
+            if let Ok((mtu, places, _)) = runtime.block_on(read_offer(&mut Cursor::new(bytes))) {
                 prop_assert!(mtu >= LEAST && (1..=2).contains(&places.len()));
             }
         }

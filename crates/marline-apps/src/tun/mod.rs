@@ -19,7 +19,8 @@
 //! | `guests.rs` | which clients a server has, and which session of a key has its addresses |
 //! | `gate.rs` | what a server lets through |
 //! | `hello.rs` | how client and server speak of the tunnel |
-//! | `device.rs` | the network interface |
+//! | `joined.rs` | packets of one connection that travel together |
+//! | `device.rs`, `virtio.rs` | the network interface |
 //! | `setup/` | addresses, routes, forwarding and address translation |
 //! | `remains.rs` | what a killed run left of them |
 //! | `lease.rs` | how a client gets addresses |
@@ -33,7 +34,7 @@
 //! | `view.rs`, `status.rs` | what a client's tunnel reports |
 //!
 //! CoDel keeps the queue of each conversation short. The kernel's device is opened by `tun-rs`,
-//! which cuts and joins the kernel's large segments.
+//! which also joins packets for it.
 
 mod ack;
 mod carry;
@@ -50,6 +51,11 @@ mod gate;
 mod guests;
 mod hello;
 mod icmp;
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "the device needs the rest")
+)]
+mod joined;
 mod key;
 mod lease;
 mod lease_file;
@@ -71,6 +77,8 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod view;
+#[cfg(target_os = "linux")]
+mod virtio;
 
 pub use crate::destination::Role;
 pub use client::ClientTunnel;
@@ -107,7 +115,7 @@ const FLOW_QUEUE: u64 = 32 << 10;
 /// Packets to and from the kernel.
 #[derive(Debug)]
 struct Port {
-    incoming: mpsc::Receiver<Vec<u8>>,
+    incoming: mpsc::Receiver<Bytes>,
     outgoing: mpsc::Sender<Bytes>,
 }
 

@@ -4,6 +4,7 @@
 use super::checksum;
 use super::packet::{Fragment, Packet, TCP, u16_at};
 use super::tcp::{CHECKSUM, FLAGS, HEADER, OFFSET, SYN};
+use bytes::Bytes;
 use std::net::IpAddr;
 
 const END: u8 = 0;
@@ -45,6 +46,18 @@ pub fn clamp(bytes: &mut [u8], packet: &Packet, mtu: u16) -> bool {
     segment[at..at + 2].copy_from_slice(&limit.to_be_bytes());
     segment[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
     true
+}
+
+/// The packet with its segment size lowered as [`clamp`] does. It is copied if it has one.
+pub(super) fn clamped(bytes: Bytes, packet: &Packet, mtu: u16) -> Bytes {
+    let flags = bytes.get(packet.transport + FLAGS);
+    let is_syn = packet.protocol == TCP && flags.is_some_and(|flags| flags & SYN != 0);
+    if !is_syn {
+        return bytes;
+    }
+    let mut bytes = Vec::from(bytes);
+    clamp(&mut bytes, packet, mtu);
+    bytes.into()
 }
 
 /// Where the value of the option stands in a TCP header.

@@ -1,6 +1,7 @@
 //! What waits for one conversation's flow: bounded, and kept short by CoDel (RFC 8289), so that
 //! programs inside the tunnel learn of its rate by losses before its delay grows.
 
+use super::joined::without_first;
 use bytes::Bytes;
 use marline_base::Instant;
 use marline_link::{Codel, CodelControl};
@@ -9,9 +10,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant as RealInstant;
 use tokio::sync::Notify;
 
-/// Most packets that wait: several of the bursts of up to 64 KiB that the kernel hands over at
-/// once.
+/// Most messages that wait: several of the bursts of up to 64 KiB that the kernel hands over at
+/// once, a packet each.
 const MOST: usize = 512;
+/// Most bytes of them: as many packets of the usual size, and no more where packets are joined.
+const MOST_BYTES: u64 = 512 * 1500;
 
 /// Packets in order, judged when they leave.
 #[derive(Debug)]
@@ -41,11 +44,12 @@ impl Line {
 
     /// False when the packet was dropped.
     fn push(&mut self, packet: Bytes, now: Instant) -> bool {
-        if self.closed || self.waiting.len() >= MOST {
+        let length = packet.len() as u64;
+        if self.closed || self.waiting.len() >= MOST || self.bytes + length > MOST_BYTES {
             return false;
         }
         let ahead = self.bytes;
-        self.bytes += packet.len() as u64;
+        self.bytes += length;
         self.waiting.push_back(Waiting {
             packet,
             came: now,
@@ -64,6 +68,11 @@ impl Line {
             self.bytes -= packet.len() as u64;
             if !self.codel.drops(came, now, packet.len() as u32, ahead) {
                 return Some(packet);
+            }
+            // CoDel means one packet. All that are joined may be all that a connection has under
+            // way, and it would wait for its timer.
+            if let Some(rest) = without_first(&packet) {
+                return Some(rest);
             }
         }
         None
@@ -105,6 +114,21 @@ impl Queue {
         }
     }
 
+    /// Adds packets that came at once, in their order; those for which there is no room are dropped.
+    pub(super) fn push_all(&self, packets: impl Iterator<Item = Bytes>) {
+        let now = self.now();
+        let mut line = self.line();
+        let taken = packets
+            .map(|packet| line.push(packet, now))
+            .fold(false, |any, taken| any | taken);
+        drop(line);
+        if taken {
+            self.news.notify_one();
+        } else {
+            tracing::trace!("packets were dropped: their conversation's queue is full");
+        }
+    }
+
     /// Takes no more packets; those that wait are still handed out.
     pub(super) fn close(&self) {
         self.line().closed = true;
@@ -139,6 +163,10 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use super::super::joined::tests::{joined, tcp};
+    use super::super::packet::TCP;
+    use super::super::packet::tests::v4;
+    use super::super::tcp::ACK;
     use super::*;
     use marline_base::Duration;
 
@@ -179,6 +207,32 @@ mod tests {
         }
         assert_eq!(line.waiting.len(), MOST);
         assert_eq!(line.bytes, MOST as u64 * 1000);
+    }
+
+    #[test]
+    fn of_joined_packets_one_is_dropped_at_a_time() {
+        const SEGMENT: usize = 1_000;
+        let message = joined(&v4(TCP, &tcp(ACK, 0, 6 * SEGMENT)), SEGMENT as u16);
+        let message = Bytes::from(message);
+        let mut line = Line::new();
+        let (mut taken, mut whole, mut shorter) = (0, 0, 0);
+        // One leaves in each millisecond, and half as many more come.
+        for number in 0..600 {
+            let now = Instant::ZERO + Duration::from_millis(number);
+            for _ in 0..1 + number % 2 {
+                taken += u32::from(line.push(message.clone(), now));
+            }
+            match line.pop(now).unwrap().len() {
+                length if length == message.len() => whole += 1,
+                length if length == message.len() - SEGMENT => shorter += 1,
+                length => panic!("{length} bytes"),
+            }
+        }
+        assert!(shorter > 3, "{shorter}");
+        assert_eq!(whole + shorter + line.waiting.len() as u32, taken);
+        // Never more bytes than as many packets by themselves.
+        while line.push(message.clone(), Instant::ZERO) {}
+        assert!(line.bytes <= MOST_BYTES && line.waiting.len() < MOST);
     }
 
     #[tokio::test]

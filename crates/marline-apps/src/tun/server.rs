@@ -8,6 +8,7 @@ use super::gate::Gate;
 use super::guests::{Guest, Guests, Sign};
 use super::hello::{Offer, Place, Standing};
 use super::icmp::{Refusal, answer};
+use super::joined::Message;
 use super::key::Key;
 use super::lease_file::{LastWrite, LeaseFile};
 use super::leases::Fixed;
@@ -292,30 +293,35 @@ pub(crate) async fn refuse<S: AsyncWrite + Unpin>(mut stream: S, why: &str) {
 impl Inner {
     /// Carries what the kernel hands over to whom it is for.
     async fn carry_back(&self, mut port: Port) {
+        let mut messages = Vec::new();
         while let Some(bytes) = port.incoming.recv().await {
-            let Ok(packet) = Packet::parse(&bytes) else {
+            let Ok(message) = Message::parse(&bytes) else {
                 continue;
             };
+            let packet = message.packet;
             let Some(guest) = lock(&self.guests).at(packet.destination).cloned() else {
                 continue;
             };
-            if !guest.gate.back(&bytes, &packet) {
+            if !guest.gate.back(message.packet(&bytes), &packet) {
                 continue;
             }
             // Of a client with smaller packets than this device's, senders are informed.
             let mtu = guest.mtu.get();
-            if packet.dont_fragment && bytes.len() > usize::from(mtu) {
+            if packet.dont_fragment && message.largest(&bytes) > usize::from(mtu) {
                 // From the client's address: the kernel takes none from outside that have its own.
                 let from = packet.destination;
-                if let Some(told) = answer(&bytes, &packet, from, Refusal::TooBig(mtu)) {
+                let inner = message.packet(&bytes);
+                if let Some(told) = answer(inner, &packet, from, Refusal::TooBig(mtu)) {
                     let _ = self.kernel.try_send(told.into());
                 }
                 continue;
             }
-            let common = guest.common().filter(|_| ack::is_pure(&bytes, &packet));
+            let is_free = !message.is_joined() && ack::is_pure(&bytes, &packet);
+            let common = guest.common().filter(|_| is_free);
             let own = || guest.queue(Key::of(&packet).reversed());
             if let Some(queue) = common.or_else(own) {
-                queue.push(bytes.into());
+                message.send(bytes, guest.joined, &mut messages);
+                queue.push_all(messages.drain(..));
             }
         }
     }
@@ -344,10 +350,15 @@ impl Drop for Stay<'_> {
 
 impl Visitor {
     /// Gives the client its addresses for as long as `stream` is open, or until the session asks
-    /// again.
-    pub(crate) async fn lease<S: AsyncRead + AsyncWrite + Unpin>(&self, mut stream: S, mtu: u16) {
+    /// again. `joined` says whether it takes joined packets.
+    pub(crate) async fn lease<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        mut stream: S,
+        mtu: u16,
+        joined: bool,
+    ) {
         let inner = &self.hub.0;
-        let Some((guest, places)) = self.arrive(mtu) else {
+        let Some((guest, places)) = self.arrive(mtu, joined) else {
             inner.used_up.say(|left_out| {
                 tracing::warn!("the tunnel's pool {} is used up{left_out}", inner.pool);
             });
@@ -358,6 +369,7 @@ impl Visitor {
         let offer = Offer::Granted {
             mtu: guest.mtu.get(),
             places,
+            joined,
         };
         let said = stream.write_all(&offer.encode()).await;
         if said.and(stream.flush().await).is_err() {
@@ -373,7 +385,7 @@ impl Visitor {
 
     /// Makes the client known, with the addresses that are its own. `None` when there are none
     /// left.
-    fn arrive(&self, mtu: u16) -> Option<(Arc<Guest>, Vec<Place>)> {
+    fn arrive(&self, mtu: u16, joined: bool) -> Option<(Arc<Guest>, Vec<Place>)> {
         let inner = &self.hub.0;
         // Held to the end: nobody else is given the addresses of somebody who is about to be known.
         let mut guests = lock(&inner.guests);
@@ -390,6 +402,7 @@ impl Visitor {
             self.peer,
             addresses,
             Mtu::new(mtu, MOST),
+            joined,
             self.gate.clone(),
         ));
         let before = lock(&self.guest).replace(Arc::clone(&guest));
@@ -473,8 +486,8 @@ impl Visitor {
                     return;
                 }
                 idle.touch();
-                let packet = match Packet::parse(&message) {
-                    Ok(packet) => packet,
+                let (packet, inner) = match Message::parse(&message) {
+                    Ok(read) => (read.packet, read.packet(&message)),
                     Err(error) => {
                         tracing::debug!(%error, "a client sent what is no packet");
                         continue;
@@ -484,11 +497,11 @@ impl Visitor {
                 let behind = [packet.source];
                 let is_behind = lock(&self.hub.0.guests).is_behind(packet.source, &guest.key);
                 let own = if is_behind { &behind[..] } else { &guest.own };
-                if !self.gate.out(own, &message, &packet) {
+                if !self.gate.out(own, inner, &packet) {
                     tracing::debug!(to = %packet.destination, "a packet in the tunnel is not allowed");
                     if own.contains(&packet.source)
                         && !self.gate.is_undecided(packet.destination)
-                        && let Some(told) = self.hub.0.tell(&message, &packet, Refusal::Prohibited)
+                        && let Some(told) = self.hub.0.tell(inner, &packet, Refusal::Prohibited)
                     {
                         queue.push(told);
                     }

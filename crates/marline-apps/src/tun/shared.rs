@@ -3,7 +3,8 @@
 use super::elsewhere::Elsewhere;
 use super::fit::Mtu;
 use super::hello::{Place, Standing};
-use super::mss::clamp;
+use super::joined::Message;
+use super::mss::clamped;
 use super::packet::Packet;
 use super::queue::Queue;
 use super::rules::Rules;
@@ -22,6 +23,8 @@ use tokio::sync::mpsc;
 #[derive(Debug)]
 pub(super) struct Lease {
     pub(super) mtu: Mtu,
+    /// The server takes joined packets.
+    pub(super) joined: bool,
     pub(super) places: Vec<Place>,
     /// What belongs to no conversation; also for what can have no flow of its own.
     pub(super) common: Arc<Queue>,
@@ -145,23 +148,22 @@ impl Shared {
         let Some(lease) = self.lease() else {
             return;
         };
-        let mut bytes = Vec::from(message);
-        let packet = match Packet::parse(&bytes) {
-            Ok(packet) => packet,
+        let (packet, bytes) = match Message::parse(&message) {
+            Ok(read) => (read.packet, read.packet(&message)),
             Err(error) => return self.strays.drop("what is no packet", &error),
         };
         let verdict = self
             .terms
-            .packet(&bytes, &packet, &lease.places, &self.elsewhere());
+            .packet(bytes, &packet, &lease.places, &self.elsewhere());
         if let Err(stray) = verdict {
             let (from, to) = (packet.source, packet.destination);
             return self
                 .strays
                 .drop(format_args!("a packet from {from} to {to}"), &stray);
         }
-        clamp(&mut bytes, &packet, lease.mtu.get());
+        let message = clamped(message, &packet, lease.mtu.get());
         // Without a reader the program is about to end.
-        let _ = self.kernel.send(bytes.into()).await;
+        let _ = self.kernel.send(message).await;
     }
 }
 

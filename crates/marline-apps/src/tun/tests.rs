@@ -34,6 +34,7 @@ use tokio::time::{sleep, timeout};
 
 mod acks;
 mod hostile;
+mod joins;
 mod many;
 
 const OWN: [u8; 4] = [10, 77, 0, 2];
@@ -108,7 +109,7 @@ impl Tunnel for Session {
 
 /// A client with a tunnel, and what goes between it and its kernel.
 struct Machine {
-    from_kernel: mpsc::Sender<Vec<u8>>,
+    from_kernel: mpsc::Sender<Bytes>,
     to_kernel: mpsc::Receiver<Bytes>,
     shared: Arc<Shared>,
     _tasks: Tasks,
@@ -157,7 +158,7 @@ impl Machine {
 /// A server with a tunnel, and what its kernel sends.
 struct Server {
     hub: Hub,
-    from_kernel: mpsc::Sender<Vec<u8>>,
+    from_kernel: mpsc::Sender<Bytes>,
     to_kernel: mpsc::Receiver<Bytes>,
     judge: Judge,
     _tasks: Tasks,
@@ -191,6 +192,11 @@ impl Server {
 
     /// A machine, and its session at this server, which is over when that is dropped.
     fn machine(&self) -> (Machine, Over) {
+        self.machine_as(false)
+    }
+
+    /// The same, of a server as it was before it knew of joined packets, if it is `older`.
+    fn machine_as(&self, older: bool) -> (Machine, Over) {
         let (opened, mut flows) = mpsc::unbounded_channel::<(Bytes, Opened)>();
         let visitor = self.visitor();
         let conversations = Arc::<AtomicUsize>::default();
@@ -200,11 +206,14 @@ impl Server {
             while let Some((target, flow)) = flows.recv().await {
                 let visitor = Arc::clone(&visitor);
                 let role = Role::decode(&target);
+                if older && matches!(role, Some(Role::Lease { joined: true, .. })) {
+                    continue;
+                }
                 count.fetch_add(usize::from(role == Some(Role::Conversation)), Relaxed);
                 running.spawn(async move {
                     match (role.unwrap(), flow) {
-                        (Role::Lease { mtu }, Opened::Stream(flow)) => {
-                            visitor.lease(flow, mtu).await;
+                        (Role::Lease { mtu, joined }, Opened::Stream(flow)) => {
+                            visitor.lease(flow, mtu, joined).await;
                         }
                         (Role::Standing, Opened::Stream(flow)) => visitor.tell_standing(flow).await,
                         (role, Opened::Packets(flow)) => visitor.carry(role, flow).await,
@@ -223,7 +232,7 @@ impl Server {
     /// Its kernel sends this byte to the clients' address.
     async fn sends(&self, byte: u8) {
         self.from_kernel
-            .send(packet(SERVER, OWN, byte))
+            .send(packet(SERVER, OWN, byte).into())
             .await
             .unwrap();
     }
@@ -328,7 +337,7 @@ async fn two_machines_that_alternate_do_not_flood_the_log() {
 /// A session that has a lease and does nothing more, as a machine that crashed leaves it.
 async fn lingering(visitor: Arc<Visitor>) -> DuplexStream {
     let (mut near, far) = duplex(4096);
-    tokio::spawn(async move { visitor.lease(far, 1400).await });
+    tokio::spawn(async move { visitor.lease(far, 1400, false).await });
     let mut head = [0; OFFER_HEAD];
     near.read_exact(&mut head).await.unwrap();
     near

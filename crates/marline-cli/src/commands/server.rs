@@ -14,7 +14,7 @@ use marline::identity::{AllowList, Identity};
 use marline_apps::live::Outlets;
 use marline_apps::measure::Measures;
 use marline_apps::proxy::policy::{Judge, OwnAddresses, Translators};
-use marline_apps::proxy::{FlowsByClient, Listen, Places, Ports, Targets, Tasks};
+use marline_apps::proxy::{Accept as _, FlowsByClient, Listen, Places, Ports, Targets, Tasks};
 use marline_apps::publish::Publisher;
 use marline_apps::serve::{ServerSettings, serve};
 use marline_apps::tun::{Pool, ServerTunnel};
@@ -23,6 +23,7 @@ use marline_proto::sched::registry;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 const NOBODY: &str = "the list of clients is empty: nobody is let in";
@@ -210,7 +211,11 @@ impl Server {
             let (endpoint, tasks) = (Arc::clone(&endpoint), tasks.clone());
             async move {
                 while let Some(session) = endpoint.next_session().await {
-                    tasks.spawn(serve(session, Arc::clone(&settings), tasks.clone()));
+                    // On the thread that its packets are handled on.
+                    let runtime = session.session().map(|session| session.runtime().clone());
+                    let runtime = runtime.unwrap_or_else(Handle::current);
+                    let serving = serve(session, Arc::clone(&settings), tasks.clone());
+                    tasks.spawn_on(&runtime, serving);
                 }
                 CliError::runtime("the server's sockets failed and no client can reach it")
             }
@@ -270,6 +275,7 @@ async fn start(args: Args) -> Result<(), CliError> {
         session: config.session(),
         ..ServerOptions::new(config.listen.clone(), identity, allow.clone())
     };
+    options.workers = config.workers;
     options.listen.tcp = config.tcp;
     options.listen.quic.segmentation_offload = config.common.gso;
     options.listen.tcp_congestion.clone_from(&config.tcp_cc);
@@ -281,6 +287,9 @@ async fn start(args: Args) -> Result<(), CliError> {
     for address in server.local_addrs() {
         let carriers = if config.tcp { "UDP and TCP" } else { "UDP" };
         tracing::info!("listening at {carriers} {address}");
+    }
+    if server.workers() > 1 {
+        tracing::info!("workers: {}", server.workers());
     }
     match allow.len() {
         0 => tracing::warn!("{NOBODY}"),
@@ -381,6 +390,9 @@ fn unbound(source: &Source<RawServer>, error: BindError) -> CliError {
         BindError::Listen(ListenError::Socket { addr, source }) => (addr, source),
         BindError::Listen(_) => {
             return CliError::runtime(error).hint("check --listen and --identity");
+        }
+        BindError::Worker(_) => {
+            return CliError::runtime(error).hint("ask for fewer: --workers");
         }
         BindError::Config(_) => return CliError::usage(error),
     };

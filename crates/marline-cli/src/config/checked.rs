@@ -1,6 +1,7 @@
 //! The configuration as the program accepts it: every value parsed, every contradiction refused.
 
 use super::Advertised;
+use super::counts::{count, workers};
 use super::error::{ConfigError, Placed as _};
 use super::folders::{NO_CONFIGURATION, NO_STATE, default_identity, default_seen, default_state};
 use super::grants::Grants;
@@ -32,16 +33,17 @@ use marline_base::text::Problem;
 use marline_base::text::{duration, listen_address, redundancy, suggest};
 use marline_proto::{Config as SessionConfig, MAX_PATHS};
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// A van's tunnel, a modem that starts again: connections outlive that. Programs whose server is
 /// gone wait for as long, as TCP itself has them wait for at least 100 s (RFC 9293 section 3.8.3).
 const IDLE_TIMEOUT: Duration = Duration::from_secs(180);
-const IDLE_RANGE: std::ops::RangeInclusive<Duration> =
+const IDLE_RANGE: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
 const MAX_FLOWS: usize = 1024;
-const FLOWS_RANGE: std::ops::RangeInclusive<usize> = 1..=1 << 20;
+const FLOWS_RANGE: RangeInclusive<usize> = 1..=1 << 20;
 
 /// What a client does.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,6 +119,8 @@ pub struct ServerConfig {
     pub tun: Option<TunOut>,
     /// Most flows that one client may have open at a time.
     pub max_flows: usize,
+    /// Threads that sessions run on.
+    pub workers: usize,
     /// What both ends have in common.
     pub common: CommonConfig,
 }
@@ -295,14 +299,7 @@ impl ServerConfig {
                 .collect()
         };
         let max_flows = match &raw.max_flows {
-            Some(value) => source.read("max-flows", value, |text| match text.parse::<usize>() {
-                Ok(count) if FLOWS_RANGE.contains(&count) => Ok(count),
-                _ => Err(Problem::new(format!(
-                    "`{text}` is not a count from {} to {}",
-                    FLOWS_RANGE.start(),
-                    FLOWS_RANGE.end()
-                ))),
-            })?,
+            Some(value) => source.read("max-flows", value, |text| count(text, FLOWS_RANGE))?,
             None => MAX_FLOWS,
         };
         let schedulers = Schedulers::read(source, &raw.scheduler)?;
@@ -339,6 +336,7 @@ impl ServerConfig {
             tun: tun_out(source, &schedulers, &grants.prefixes)?,
             grants,
             max_flows,
+            workers: workers(source, raw.workers.as_ref())?,
             common: CommonConfig {
                 schedulers,
                 congestion: congestion(source, raw.congestion.as_ref())?,

@@ -3,6 +3,7 @@
 
 mod advertise;
 mod checked;
+mod counts;
 mod error;
 mod file;
 mod folders;

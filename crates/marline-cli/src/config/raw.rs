@@ -300,6 +300,11 @@ pub struct RawServer {
     /// Most flows that one client may have open at a time [default: 1024].
     #[arg(long, value_name = "COUNT", value_parser = Written::flag)]
     pub max_flows: Option<Written>,
+    /// Threads that sessions run on, 1 to 256; all of a client's are on one of them. `auto` is one
+    /// for each core that this program may use. On other systems than Linux there is one
+    /// [default: auto].
+    #[arg(long, value_name = "COUNT|auto", value_parser = Written::flag)]
+    pub workers: Option<Written>,
     /// Scheduler of what is sent to clients: NAME or NAME:KEY=VALUE:..., with stream=, packets=,
     /// blocks= or objects= before it for one kind of flow. Give it once for each kind [default:
     /// auto]. Names and keys are listed below.
@@ -443,6 +448,7 @@ impl Raw for RawServer {
             allow_prefix: list(self.allow_prefix, file.allow_prefix),
             tun_peers: self.tun_peers.or(file.tun_peers),
             max_flows: self.max_flows.or(file.max_flows),
+            workers: self.workers.or(file.workers),
             scheduler: list(self.scheduler, file.scheduler),
             congestion: self.congestion.or(file.congestion),
             gso: self.gso.or(file.gso),

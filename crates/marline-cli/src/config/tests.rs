@@ -172,6 +172,12 @@ fn defaults_are_those_that_the_help_promises() {
         ]
     );
     assert_eq!(config.max_flows, 1024);
+    let cores = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(config.workers, cores.min(256));
+    for (workers, count) in [("auto", cores.min(256)), ("3", 3)] {
+        let config = server(&["--allow-client", "K", "--workers", workers]).unwrap();
+        assert_eq!(config.workers, count);
+    }
     assert_eq!(
         client(&["--server", "S", "--socks", "off"], None)
             .unwrap()

@@ -3,7 +3,7 @@
 //! Where they do, each is late by itself, and what is needed in order is there when the latest of
 //! many is. Where they keep their order, the last one's arrival is that of all.
 
-use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 
 /// Share of packets that come after a later one from which on a path overtakes: duplicates, losses
 /// that were none and a changed route make one in a hundred.
@@ -27,8 +27,9 @@ pub(super) struct Overtaking {
     spacing: f64,
     /// The newest packet: its number, when it left and when it arrived (µs).
     newest: Option<(u64, i64, i64)>,
-    /// When packets from `next` on arrived (µs), by number modulo the window.
-    arrived: Box<[Option<i64>; WINDOW]>,
+    /// When packets from `next` on arrived (µs), at most a window; `None` has not. Empty as long as
+    /// they come in order.
+    arrived: VecDeque<Option<i64>>,
     /// The first packet that is not judged: one that has not arrived, unless it is the window's.
     next: u64,
     /// When all that were judged had arrived (µs).
@@ -44,7 +45,7 @@ impl Default for Overtaking {
             late: 0.0,
             spacing: 0.0,
             newest: None,
-            arrived: Box::new([None; WINDOW]),
+            arrived: VecDeque::new(),
             next: 0,
             frontier: i64::MIN,
             wait: 0.0,
@@ -81,14 +82,18 @@ impl Overtaking {
             self.judge();
         }
         self.next += beyond.saturating_sub(WINDOW as u64);
-        self.arrived[slot(number)] = Some(at_us);
-        while self.arrived[slot(self.next)].is_some() {
+        let place = (number - self.next) as usize;
+        if self.arrived.len() <= place {
+            self.arrived.resize(place + 1, None);
+        }
+        self.arrived[place] = Some(at_us);
+        while let Some(Some(_)) = self.arrived.front() {
             self.judge();
         }
     }
 
     fn judge(&mut self) {
-        let arrived = self.arrived[slot(self.next)].take();
+        let arrived = self.arrived.pop_front().flatten();
         self.next += 1;
         if let Some(at) = arrived {
             self.frontier = self.frontier.max(at);
@@ -107,10 +112,6 @@ impl Overtaking {
     pub(super) fn before(&self) -> Option<(f64, u32)> {
         (self.late > OVERTAKES).then_some((self.spacing, MOST))
     }
-}
-
-fn slot(number: u64) -> usize {
-    (number % WINDOW as u64) as usize
 }
 
 #[cfg(test)]

@@ -91,6 +91,8 @@ impl Session {
         }
         let costs = path.cost.local > 0;
         let at = self.paths.partition_point(|p| p.id < id);
+        // Each has some 2 KiB, and there are few: room for more would cost more than the moves.
+        self.paths.reserve_exact(1);
         self.paths.insert(at, path);
         if costs {
             self.announce_cost(id);
@@ -394,6 +396,7 @@ impl Session {
         let mut views = core::mem::take(&mut self.views);
         if !self.views_hold {
             views.clear();
+            views.reserve_exact(self.paths.len());
             views.extend(self.view_usable());
         }
         views

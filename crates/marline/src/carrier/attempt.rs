@@ -117,6 +117,12 @@ impl NewAttempt {
         &self.params
     }
 
+    /// Which of [`ListenConfig::workers`](super::ListenConfig::workers) reads the packets of its
+    /// connection: a session is cheapest on the same thread. 0 over TCP.
+    pub const fn worker(&self) -> usize {
+        self.pending.worker
+    }
+
     /// Makes the session: gives it a name and a key, and sends the client our transport
     /// parameters. Does not wait for the client.
     ///
@@ -203,6 +209,8 @@ pub(super) struct Pending {
     pub(super) limit: Duration,
     /// Counts it as half open until it is let in, or gone.
     pub(super) place: Arc<Place>,
+    /// The number of the worker that reads its packets.
+    pub(super) worker: usize,
 }
 
 /// Where it was asked, and where the answer goes.

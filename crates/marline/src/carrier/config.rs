@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quinn_proto::{
-    AckFrequencyConfig, EndpointConfig, IdleTimeout, MtuDiscoveryConfig,
-    RandomConnectionIdGenerator, TransportConfig, VarInt,
+    AckFrequencyConfig, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt,
 };
 use ring::hmac;
 
@@ -54,9 +53,6 @@ const ACK_DELAY: Duration = Duration::from_millis(25);
 /// be a second without a session. A longer way costs a copy of the first packet (RFC 9002 section
 /// 6.2.2 leaves it open).
 const FIRST_RTT: Duration = Duration::from_millis(100);
-
-/// Length of a server's connection ids.
-const CID_BYTES: usize = 8;
 
 /// The one stream of a connection carries the handshake, two messages of at most 4 KiB.
 const STREAM_WINDOW: u32 = 8 << 10;
@@ -253,11 +249,7 @@ impl QuicConfig {
     pub(super) fn listening_endpoint(&self, identity: &Identity) -> EndpointConfig {
         let key = identity.derive(b"marline stateless reset");
         let mut endpoint = self.endpoint();
-        endpoint
-            .reset_key(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key.as_ref())))
-            // Fully random, since with a lasting reset key no id may come twice; quinn's default
-            // has 24 random bits.
-            .cid_generator(|| Box::new(RandomConnectionIdGenerator::new(CID_BYTES)));
+        endpoint.reset_key(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key.as_ref())));
         endpoint
     }
 }

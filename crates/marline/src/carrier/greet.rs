@@ -51,6 +51,8 @@ pub(super) struct QuicHandshake {
     pub(super) allowed: AllowList,
     pub(super) limit: Duration,
     pub(super) place: Arc<Place>,
+    /// The number of that whose socket it came by.
+    pub(super) worker: usize,
 }
 
 impl QuicHandshake {
@@ -77,6 +79,7 @@ impl QuicHandshake {
             peer,
             limit: self.limit,
             place: self.place,
+            worker: self.worker,
         };
         let pending = listed(pending, &self.allowed)?;
         let hello = hello(&mut recv).await;
@@ -148,6 +151,7 @@ impl TcpHandshake {
             peer,
             limit: self.limit,
             place,
+            worker: 0,
         };
         let mut pending = listed(pending, &self.allowed)?;
         let hello = match &mut pending.asked {

@@ -1,5 +1,6 @@
 use std::fmt;
 use std::future::poll_fn;
+use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -7,16 +8,17 @@ use std::time::Duration;
 
 use quinn_proto::{ServerConfig, VarInt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::attempt::Attempt;
 use super::batches::Singly;
 use super::greet::{QuicHandshake, Rejected, TcpHandshake};
-use super::listen_config::ListenConfig;
-use super::quic::{Incoming, ServerEndpoint, Socket};
+use super::listen_config::{BALANCES, ListenConfig};
+use super::quic::{Incoming, ServerEndpoint, Socket, Worker};
 use super::strangers::{Strangers, Turn};
-use super::{ConfigError, MAX_CLOSE_REASON, SocketError, cut, socket, tls};
+use super::{ConfigError, MAX_CLOSE_REASON, SocketError, cut, serving, tls};
 use crate::identity::{AllowList, Identity};
 use crate::support::accept::PatientListener;
 use crate::support::seldom::Seldom;
@@ -55,6 +57,7 @@ pub enum ListenError {
 /// [`accept`](Self::accept) yields has proved a listed key and asked for something well-formed.
 pub struct Listener {
     endpoints: Vec<ServerEndpoint>,
+    local_addrs: Vec<SocketAddr>,
     tcp: Vec<PatientListener>,
     server: ServerConfig,
     tls: Arc<rustls::ServerConfig>,
@@ -77,7 +80,7 @@ impl fmt::Debug for Listener {
 }
 
 impl Listener {
-    /// Opens the sockets. Needs a tokio runtime.
+    /// Opens the sockets. Needs a tokio runtime, which answers clients and takes TCP connections in.
     ///
     /// # Errors
     /// A socket that cannot be opened, or a value that is out of range.
@@ -90,6 +93,9 @@ impl Listener {
             return Err(ListenError::NoAddress);
         }
         let crypto = tls::server(identity).map_err(|error| ListenError::Tls(error.to_string()))?;
+        let workers = workers(&config);
+        // What waits to be looked at is bounded for all workers together.
+        let sharers = workers.len() as u64;
         let mut server = ServerConfig::with_crypto(Arc::new(crypto));
         server
             .transport_config(
@@ -97,39 +103,39 @@ impl Listener {
                     .quic
                     .transport(config.addresses[0], &Singly::default())?,
             )
-            .max_incoming(config.max_half_open.max(1))
+            .max_incoming((config.max_half_open / workers.len()).max(1))
             .incoming_buffer_size(WAITING_BYTES)
-            .incoming_buffer_size_total(ALL_WAITING_BYTES);
+            .incoming_buffer_size_total((ALL_WAITING_BYTES / sharers).max(WAITING_BYTES));
+        let shared_server = Arc::new(server.clone());
         let endpoint = config.quic.listening_endpoint(identity);
         let strangers = Arc::new(Strangers::new(&config));
         let tls =
             tls::server_for_tcp(identity).map_err(|error| ListenError::Tls(error.to_string()))?;
         let (mut endpoints, mut tcp) = (Vec::new(), Vec::new());
+        let mut local_addrs = Vec::new();
         let singly = Singly::default();
         for &addr in &config.addresses {
-            let (udp, listener) =
-                sockets(&config, addr).map_err(|source| ListenError::Socket { addr, source })?;
-            let socket = Socket::new(udp, singly.clone(), Some(strangers.unproved()));
-            let socket = socket.map_err(|source| ListenError::Socket {
-                addr,
-                source: SocketError::Io {
-                    bind: super::Bind::Address(addr.ip()),
-                    source,
-                },
-            })?;
-            #[cfg(test)]
-            let socket = socket.losing_batches(config.quic.loses_batches);
+            let refused = |source| ListenError::Socket { addr, source };
+            let (udp, listener) = sockets(&config, addr, workers.len()).map_err(refused)?;
+            let mut read = Vec::new();
+            for (udp, worker) in udp.into_iter().zip(&workers) {
+                let socket = taken(udp, worker, &singly, &strangers).map_err(|source| {
+                    let bind = super::Bind::Address(addr.ip());
+                    refused(SocketError::Io { bind, source })
+                })?;
+                #[cfg(test)]
+                let socket = socket.losing_batches(config.quic.loses_batches);
+                read.push((socket, worker.clone()));
+            }
+            local_addrs.extend(read.first().map(|(socket, _)| socket.local_addr()));
             let inbox = config.quic.receive_buffer / 2;
-            endpoints.push(ServerEndpoint::open(
-                socket,
-                endpoint.clone(),
-                server.clone(),
-                inbox,
-            ));
+            let opened = ServerEndpoint::open(read, &endpoint, &shared_server, inbox);
+            endpoints.push(opened);
             tcp.extend(listener.map(PatientListener::new));
         }
         Ok(Self {
             endpoints,
+            local_addrs,
             tcp,
             server,
             tls: Arc::new(tls),
@@ -144,10 +150,7 @@ impl Listener {
 
     /// Where it listens, in the order configured, with the ports that the system chose for 0.
     pub fn local_addrs(&self) -> Vec<SocketAddr> {
-        self.endpoints
-            .iter()
-            .map(ServerEndpoint::local_addr)
-            .collect()
+        self.local_addrs.clone()
     }
 
     /// QUIC connections of which anything is left.
@@ -157,6 +160,12 @@ impl Listener {
             .iter()
             .map(ServerEndpoint::open_connections)
             .sum()
+    }
+
+    /// Packets that came by another worker's socket than their connection's.
+    #[cfg(test)]
+    pub(super) fn handed_over(&self) -> usize {
+        self.endpoints.iter().map(ServerEndpoint::handed_over).sum()
     }
 
     /// The next client that asks for a session or a path. May be cancelled and called again.
@@ -216,13 +225,16 @@ impl Listener {
                     Ok(transport) => {
                         let mut config = self.server.clone();
                         config.transport_config(transport);
+                        let worker = incoming.worker().clone();
                         let handshake = QuicHandshake {
                             config,
                             allowed: self.allowed.clone(),
                             limit: self.config.handshake_timeout,
                             place,
+                            worker: worker.number,
                         };
-                        self.handshakes.spawn(handshake.run(incoming));
+                        let running = handshake.run(incoming);
+                        self.handshakes.spawn_on(running, &worker.runtime);
                         return;
                     }
                     // Checked when the socket was opened.
@@ -282,11 +294,35 @@ impl Listener {
     }
 }
 
-/// The sockets of one address, TCP at the port that UDP has.
+/// What reads, at least one.
+fn workers(config: &ListenConfig) -> Vec<Worker> {
+    let all = match &config.workers[..] {
+        [] => vec![Handle::current()],
+        [first, ..] if !BALANCES => vec![first.clone()],
+        all => all.to_vec(),
+    };
+    let numbered = all.into_iter().enumerate();
+    let workers = numbered.map(|(number, runtime)| Worker { number, runtime });
+    workers.collect()
+}
+
+/// A socket for a worker, whose runtime reports what comes.
+fn taken(
+    udp: UdpSocket,
+    worker: &Worker,
+    singly: &Singly,
+    strangers: &Strangers,
+) -> io::Result<Socket> {
+    let _within = worker.runtime.enter();
+    Socket::new(udp, singly.clone(), Some(strangers.unproved()))
+}
+
+/// The sockets of one address: for UDP as many as there are workers, and TCP at the same port.
 fn sockets(
     config: &ListenConfig,
     addr: SocketAddr,
-) -> Result<(UdpSocket, Option<TcpListener>), SocketError> {
+    workers: usize,
+) -> Result<(Vec<UdpSocket>, Option<TcpListener>), SocketError> {
     /// Ports that are tried where the system chooses.
     const TRIES: usize = 16;
     let dual = !config
@@ -296,15 +332,15 @@ fn sockets(
     let mut left = TRIES;
     loop {
         left -= 1;
-        let udp = socket::listen(addr, dual, config.buffer)?;
-        if !config.tcp {
+        let udp = serving::udp(addr, dual, config.buffer, workers)?;
+        let Some(first) = udp.first().filter(|_| config.tcp) else {
             return Ok((udp, None));
-        }
-        let bound = udp.local_addr().map_err(|source| SocketError::Io {
+        };
+        let bound = first.local_addr().map_err(|source| SocketError::Io {
             bind: super::Bind::Address(addr.ip()),
             source,
         })?;
-        match socket::listen_tcp(bound, dual, config.tcp_congestion.as_deref()) {
+        match serving::tcp(bound, dual, config.tcp_congestion.as_deref()) {
             // The port that the system chose for UDP is somebody's for TCP.
             Err(SocketError::Busy { .. }) if addr.port() == 0 && left > 0 => {}
             listener => return Ok((udp, Some(listener?))),

@@ -1,6 +1,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
+
 use super::QuicConfig;
 
 /// Where a server listens and how much strangers may cost it.
@@ -18,6 +20,11 @@ pub struct ListenConfig {
     pub tcp_congestion: Option<String>,
     /// Kernel buffer to ask for in each direction (bytes), default 4 MiB.
     pub buffer: usize,
+    /// Runtimes, each best of one thread, that read the UDP packets of each address and do the
+    /// handshakes: each has a socket, and the kernel shares the clients out among them
+    /// (`SO_REUSEPORT`). Default none, which is that of [`Listener::bind`](super::Listener::bind);
+    /// all but the first are left alone where [`BALANCES`] is false.
+    pub workers: Vec<Handle>,
     /// A connection must have proved its key and said Hello by then, default 10 s.
     pub handshake_timeout: Duration,
     /// Connections that may be within their handshake at once, over QUIC and over TCP each, default
@@ -65,6 +72,10 @@ impl ListenConfig {
             silent_timeout: Duration::from_secs(5),
             handshake_burst: 128,
             handshakes_per_second: 32,
+            workers: Vec::new(),
         }
     }
 }
+
+/// Whether the system shares UDP packets out among sockets at one port.
+pub const BALANCES: bool = cfg!(any(target_os = "linux", target_os = "android"));

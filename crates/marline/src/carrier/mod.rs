@@ -11,6 +11,7 @@
 //! | `dial/` | [`Dial`]: the client's side of a new carrier |
 //! | `listen_config.rs` | [`ListenConfig`]: where a server listens, what strangers may cost |
 //! | `listen.rs` | [`Listener`]: the server's sockets |
+//! | `serving.rs` | a port's sockets |
 //! | `greet.rs` | a connection at a server on its way to being an attempt |
 //! | `batches.rs` | whether batches of packets arrive, or are sent one by one |
 //! | `strangers/` | what those may cost whom the server does not know, or not yet |
@@ -46,6 +47,7 @@ mod listen;
 mod listen_config;
 mod memory;
 mod quic;
+mod serving;
 mod socket;
 mod socket_error;
 mod strangers;
@@ -70,7 +72,7 @@ pub use config::{ConfigError, MAX_MTU, MIN_MTU, Offload, QuicConfig};
 pub use dial::{Dial, DialError, Dialled, Opened, Outcomes};
 pub use link::PathCarrier;
 pub use listen::{ListenError, Listener};
-pub use listen_config::ListenConfig;
+pub use listen_config::{BALANCES, ListenConfig};
 pub use memory::{MemoryCarrier, MemoryConfig};
 pub use quic::QuicCarrier;
 pub use socket::{Egress, SocketSpec};

@@ -3,7 +3,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use socket2::{Domain, Protocol, Socket, Type};
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpSocket;
 
 use super::bind::{Bind, SocketHandle};
 use super::socket_error::SocketError;
@@ -236,78 +236,9 @@ fn handle(socket: &Socket) -> SocketHandle<'_> {
     std::os::windows::io::AsSocket::as_socket(socket)
 }
 
-/// Opens a server's UDP socket. With `dual` an unspecified IPv6 address takes IPv4 too.
-pub(super) fn listen(
-    address: SocketAddr,
-    dual: bool,
-    buffer: usize,
-) -> Result<UdpSocket, SocketError> {
-    let socket = serving(Type::DGRAM, address, dual)?;
-    set_buffers(&socket, buffer);
-    Ok(socket.into())
-}
-
-/// Opens a server's TCP socket, whose connections have this congestion control.
-pub(super) fn listen_tcp(
-    address: SocketAddr,
-    dual: bool,
-    congestion: Option<&str>,
-) -> Result<TcpListener, SocketError> {
-    /// Connections that the kernel keeps until they are taken in.
-    const BACKLOG: i32 = 128;
-    let socket = serving(Type::STREAM, address, dual)?;
-    control_congestion(&socket, congestion)?;
-    socket
-        .listen(BACKLOG)
-        .and_then(|()| socket.set_nonblocking(true))
-        .and_then(|()| TcpListener::from_std(socket.into()))
-        .map_err(|source| SocketError::Io {
-            bind: Bind::Address(address.ip()),
-            source,
-        })
-}
-
-fn serving(kind: Type, address: SocketAddr, dual: bool) -> Result<Socket, SocketError> {
-    let shown = Bind::Address(address.ip());
-    let io = |source| SocketError::Io {
-        bind: shown.clone(),
-        source,
-    };
-    let socket = Socket::new(Domain::for_address(address), kind, None).map_err(io)?;
-    if address.is_ipv6() {
-        socket.set_only_v6(!dual).map_err(io)?;
-    }
-    // A server that starts again finds old connections of its own, which are no reason to refuse.
-    #[cfg(unix)]
-    if kind == Type::STREAM {
-        socket.set_reuse_address(true).map_err(io)?;
-    }
-    match bind(&socket, address, &shown) {
-        // It may come: a host's network can be later than its programs.
-        Err(SocketError::NotLocal { .. }) if bind_early(&socket, address).is_ok() => {}
-        bound => bound?,
-    }
-    Ok(socket)
-}
-
-/// Binds to an address that this host does not have yet.
-#[cfg(target_os = "linux")]
-fn bind_early(socket: &Socket, address: SocketAddr) -> io::Result<()> {
-    match address {
-        SocketAddr::V4(_) => socket.set_freebind_v4(true)?,
-        SocketAddr::V6(_) => socket.set_freebind_v6(true)?,
-    }
-    socket.bind(&address.into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn bind_early(_: &Socket, _: SocketAddr) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
 /// Has the kernel use this congestion control for a TCP socket; without a name, the system's.
 #[cfg(target_os = "linux")]
-fn control_congestion(socket: &Socket, name: Option<&str>) -> Result<(), SocketError> {
+pub(super) fn control_congestion(socket: &Socket, name: Option<&str>) -> Result<(), SocketError> {
     let Some(name) = name else {
         return Ok(());
     };
@@ -329,7 +260,7 @@ pub(super) fn congestion_controls() -> Vec<String> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn control_congestion(_: &Socket, name: Option<&str>) -> Result<(), SocketError> {
+pub(super) fn control_congestion(_: &Socket, name: Option<&str>) -> Result<(), SocketError> {
     match name {
         None => Ok(()),
         Some(name) => Err(SocketError::Congestion {
@@ -340,7 +271,7 @@ fn control_congestion(_: &Socket, name: Option<&str>) -> Result<(), SocketError>
     }
 }
 
-fn bind(socket: &Socket, address: SocketAddr, shown: &Bind) -> Result<(), SocketError> {
+pub(super) fn bind(socket: &Socket, address: SocketAddr, shown: &Bind) -> Result<(), SocketError> {
     socket
         .bind(&address.into())
         .map_err(|source| match source.kind() {
@@ -370,7 +301,7 @@ const fn unspecified(like: SocketAddr) -> IpAddr {
 }
 
 /// Best effort: the system's limit may be lower, and a small buffer loses more under bursts.
-fn set_buffers(socket: &Socket, bytes: usize) {
+pub(super) fn set_buffers(socket: &Socket, bytes: usize) {
     let result = socket
         .set_recv_buffer_size(bytes)
         .and_then(|()| socket.set_send_buffer_size(bytes));
@@ -572,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_addresses_other_families_and_busy_ports_are_told_apart() {
+    fn foreign_addresses_and_other_families_are_told_apart() {
         let documentation = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
         assert!(matches!(
             spec(Bind::Address(documentation)).open(REMOTE),
@@ -582,12 +513,6 @@ mod tests {
         assert!(matches!(
             spec(Bind::Address(Ipv6Addr::LOCALHOST.into())).open(REMOTE),
             Err(SocketError::Family { .. })
-        ));
-        let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let address = taken.local_addr().unwrap();
-        assert!(matches!(
-            listen(address, false, 1 << 20),
-            Err(SocketError::Busy { address: busy, .. }) if busy == address
         ));
     }
 }

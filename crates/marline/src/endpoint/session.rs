@@ -9,6 +9,7 @@ use marline_proto::path::{PathParams, PathState};
 use marline_proto::stats::{PathStats, SessionStats};
 use marline_proto::wire::{FlowId, FlowKind, PathId};
 use marline_proto::{CloseReason, FlowInfo, FlowOptions, OpenError, PathError};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::blocks::Blocks;
@@ -24,6 +25,7 @@ use crate::carrier::{Carrier, CarrierKind};
 pub struct Session {
     shared: Arc<Shared>,
     commands: mpsc::UnboundedSender<Command>,
+    runtime: Handle,
 }
 
 /// A flow that the peer opened.
@@ -39,13 +41,25 @@ pub enum Accepted {
     Objects(Objects),
 }
 
-/// What a carrier costs (bytes): the connection's state and its queues, as one within its handshake
-/// ([`crate::carrier::ListenConfig::max_half_open`]).
-const CARRIER_COST: u64 = 50 << 10;
+/// What a path costs (bytes): its connection's state and its part of what an idle session has, some
+/// 64 KiB with two paths (`cargo bench -p marline-cli --bench sessions -- 1000 1 mbit=0`).
+const CARRIER_COST: u64 = 32 << 10;
 
 impl Session {
+    /// Of a session that runs on the runtime of now.
     pub(super) fn new(shared: Arc<Shared>, commands: mpsc::UnboundedSender<Command>) -> Self {
-        Self { shared, commands }
+        Self {
+            shared,
+            commands,
+            runtime: Handle::current(),
+        }
+    }
+
+    /// The runtime that its packets are handled on. Tasks that use its flows cost least there: where
+    /// a [server has several workers](crate::ServerOptions::workers), others have to be woken on
+    /// another thread.
+    pub fn runtime(&self) -> &Handle {
+        &self.runtime
     }
 
     fn open(&self, options: &FlowOptions) -> Result<FlowId, OpenError> {

@@ -167,3 +167,69 @@ async fn a_path_that_loses_batches_of_packets_carries_them_one_by_one() {
         "it was dialled again"
     );
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn clients_of_a_server_with_two_workers_are_shared_out_and_served_on_their_threads() {
+    let theirs = Identity::generate().unwrap();
+    let keys: Vec<Identity> = (0..4).map(|_| Identity::generate().unwrap()).collect();
+    let allow = AllowList::from_keys(keys.iter().map(Identity::public_key));
+    let mut options = ServerOptions::new(vec![LOOPBACK], theirs, allow);
+    options.workers = 2;
+    let server = Server::bind(options).unwrap();
+    assert_eq!(server.workers(), 2);
+    let host = server.local_addrs()[0].to_string().parse().unwrap();
+    let string = ConnectionString::new(server.public_key(), vec![host]).unwrap();
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let mut clients = Vec::new();
+    for key in keys {
+        let path = |name: &str| Path::any().named(name).carrier(CarrierChoice::Quic);
+        let paths = vec![path("one"), path("two")];
+        let client = Client::start(ClientOptions::new(&string, key, paths)).unwrap();
+        let session = client.connect(Duration::from_secs(30)).await.unwrap();
+        let mut incomings = soon(server.accept()).await.unwrap();
+        let tell = tell.clone();
+        let runtime = incomings.handle().runtime().clone();
+        runtime.spawn(async move {
+            let _ = tell.send(std::thread::current().id());
+            while let Ok((_, Accepted::Stream(stream))) = incomings.accept().await {
+                let (mut from, mut to) = stream.into_split();
+                let _ = tokio::io::copy(&mut from, &mut to).await;
+                let _ = to.shutdown().await;
+            }
+        });
+        while session.stats().paths.len() < 2 {
+            sleep(Duration::from_millis(10)).await;
+        }
+        clients.push((client, session));
+    }
+    let here = std::thread::current().id();
+    let mut ours = 0;
+    for _ in 0..clients.len() {
+        ours += usize::from(soon(told.recv()).await.unwrap() == here);
+    }
+    assert_eq!(ours, 2, "each worker has as many as the other");
+    let echoes = clients.iter().map(|(_, session)| async move {
+        let data: Vec<u8> = (0..MEGABYTES as u32)
+            .map(|n| (n ^ (n >> 8)) as u8)
+            .collect();
+        let stream = session.open_stream(FlowOptions::default()).unwrap();
+        let (mut from, mut to) = stream.into_split();
+        let write = async {
+            to.write_all(&data).await.unwrap();
+            to.shutdown().await.unwrap();
+        };
+        let mut got = Vec::new();
+        let (read, ()) = tokio::join!(from.read_to_end(&mut got), write);
+        read.unwrap();
+        assert!(got == data, "{} bytes, or others", got.len());
+    });
+    for echo in echoes {
+        soon(echo).await;
+    }
+    soon(server.stop("that was all")).await;
+    for (_, session) in &clients {
+        let reason = soon(session.closed()).await.to_string();
+        assert!(reason.contains("that was all"), "{reason}");
+    }
+}

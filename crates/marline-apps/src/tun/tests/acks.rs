@@ -41,15 +41,15 @@ async fn a_client_s_acknowledgements_travel_in_the_common_flow_beside_their_conv
     // The lease asks for the common flow when it is there.
     for packet in [None, Some(out(&[]))] {
         if let Some(packet) = packet {
-            machine.from_kernel.send(packet).await.unwrap();
+            machine.from_kernel.send(packet.into()).await.unwrap();
         }
         sleep(SOON).await;
         for _ in 0..2 {
             while let Ok((target, flow)) = flows.try_recv() {
                 match (Role::decode(&target).unwrap(), flow) {
-                    (Role::Lease { mtu }, Opened::Stream(flow)) => {
+                    (Role::Lease { mtu, joined }, Opened::Stream(flow)) => {
                         let visitor = Arc::clone(&visitor);
-                        leases.spawn(async move { visitor.lease(flow, mtu).await });
+                        leases.spawn(async move { visitor.lease(flow, mtu, joined).await });
                     }
                     (Role::Common, Opened::Packets(flow)) => common = Some(flow),
                     (Role::Conversation, Opened::Packets(flow)) => own = Some(flow),
@@ -62,7 +62,7 @@ async fn a_client_s_acknowledgements_travel_in_the_common_flow_beside_their_conv
     let (common, own) = (common.unwrap(), own.unwrap());
     assert_eq!(come(&own).await.unwrap(), out(&[]));
     for (payload, its, other) in [(DATA, &own, &common), (&[], &common, &own)] {
-        machine.from_kernel.send(out(payload)).await.unwrap();
+        machine.from_kernel.send(out(payload).into()).await.unwrap();
         assert_eq!(come(its).await.unwrap(), out(payload));
         assert_eq!(come(other).await, None);
     }
@@ -74,7 +74,7 @@ async fn so_do_those_that_are_sent_back() {
     let visitor = server.visitor();
     let (mut lease, far) = duplex(4096);
     let its = Arc::clone(&visitor);
-    let _lease = tokio::spawn(async move { its.lease(far, 1400).await });
+    let _lease = tokio::spawn(async move { its.lease(far, 1400, false).await });
     let mut head = [0; OFFER_HEAD];
     lease.read_exact(&mut head).await.unwrap();
     let open = |role: Role| {
@@ -87,12 +87,12 @@ async fn so_do_those_that_are_sent_back() {
     own.send(out(DATA).into()).await.unwrap();
     sleep(SOON).await;
     // Without a common flow they are not lost.
-    server.from_kernel.send(back(&[])).await.unwrap();
+    server.from_kernel.send(back(&[]).into()).await.unwrap();
     assert_eq!(come(&own).await.unwrap(), back(&[]));
     let common = open(Role::Common);
     sleep(SOON).await;
     for (payload, its, other) in [(&[][..], &common, &own), (DATA, &own, &common)] {
-        server.from_kernel.send(back(payload)).await.unwrap();
+        server.from_kernel.send(back(payload).into()).await.unwrap();
         assert_eq!(come(its).await.unwrap(), back(payload));
         assert_eq!(come(other).await, None);
     }

@@ -31,6 +31,7 @@ fn granted(mtu: u16, own: &str, server: &str) -> Offer {
             own: own.parse().unwrap(),
             server: server.parse().unwrap(),
         }],
+        joined: false,
     }
 }
 
@@ -150,5 +151,8 @@ async fn what_a_server_says_of_standings_that_are_not_known_is_ignored() {
     }
     assert_eq!(machine.shared.standing(), Standing::SetAside);
     assert!(machine.leased().await.is_some());
-    let _ = machine.from_kernel.send(packet(OWN, SERVER, 1)).await;
+    let _ = machine
+        .from_kernel
+        .send(packet(OWN, SERVER, 1).into())
+        .await;
 }

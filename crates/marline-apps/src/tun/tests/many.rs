@@ -39,14 +39,18 @@ async fn conversations_without_a_flow_share_one_and_none_is_evicted() {
         let mut asked = Vec::new();
         for port in 0..ALL {
             let packet = question(1_000 + port, ECHO);
-            machine.from_kernel.send(packet).await.unwrap();
+            machine.from_kernel.send(packet.into()).await.unwrap();
             sleep(Duration::from_millis(1)).await;
             asked.extend(all(&mut server.to_kernel));
         }
         assert_eq!(asked.len(), usize::from(ALL), "round {round}");
         let mut answered = 0;
         for question in asked {
-            server.from_kernel.send(answer_to(&question)).await.unwrap();
+            server
+                .from_kernel
+                .send(answer_to(&question).into())
+                .await
+                .unwrap();
             sleep(Duration::from_millis(1)).await;
             answered += all(&mut machine.to_kernel).len();
         }
@@ -64,7 +68,7 @@ async fn a_conversation_that_is_quiet_for_long_makes_room() {
     let ask = async |ports: std::ops::Range<u16>| {
         for port in ports {
             let packet = question(port, ECHO);
-            machine.from_kernel.send(packet).await.unwrap();
+            machine.from_kernel.send(packet.into()).await.unwrap();
             sleep(Duration::from_millis(1)).await;
         }
     };
@@ -85,11 +89,15 @@ async fn a_dns_conversation_ends_with_its_last_answer() {
     for port in 0..600 {
         for _ in 0..2 {
             let packet = question(1_000 + port, DNS);
-            machine.from_kernel.send(packet).await.unwrap();
+            machine.from_kernel.send(packet.into()).await.unwrap();
         }
         sleep(Duration::from_millis(1)).await;
         for question in all(&mut server.to_kernel) {
-            server.from_kernel.send(answer_to(&question)).await.unwrap();
+            server
+                .from_kernel
+                .send(answer_to(&question).into())
+                .await
+                .unwrap();
             sleep(Duration::from_millis(1)).await;
         }
         assert_eq!(all(&mut machine.to_kernel).len(), 2);

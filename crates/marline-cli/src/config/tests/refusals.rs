@@ -278,6 +278,11 @@ fn a_server_that_would_let_nobody_in_is_refused() {
     );
     let error = server(&["--allow-client", "K", "--max-flows", "0"]).unwrap_err();
     assert!(error.to_string().starts_with("--max-flows 0: "), "{error}");
+    for count in ["0", "257", "two"] {
+        let error = server(&["--allow-client", "K", "--workers", count]).unwrap_err();
+        let wrong = format!("--workers {count}: `{count}` is not a count from 1 to 256");
+        assert!(error.to_string().starts_with(&wrong), "{error}");
+    }
     let error = server(&[
         "--allow-client",
         "K",

@@ -109,6 +109,7 @@ fn granted(places: &[(&str, &str)]) -> Offer {
     Offer::Granted {
         mtu: 9000,
         places: places.iter().map(place).collect(),
+        joined: false,
     }
 }
 

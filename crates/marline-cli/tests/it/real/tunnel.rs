@@ -30,7 +30,13 @@ struct Tunnel {
 impl Tunnel {
     /// A client and a server with a tunnel that is up; `None` where this machine cannot have one.
     fn start() -> Option<Tunnel> {
+        Tunnel::start_after(|_| {})
+    }
+
+    /// The same after something was done to the networks.
+    fn start_after(prepare: impl FnOnce(&Namespaces)) -> Option<Tunnel> {
         let net = Namespaces::new()?;
+        prepare(&net);
         for (allowed, forbidden) in ALLOWED.iter().zip(FORBIDDEN) {
             for address in [allowed, forbidden] {
                 let words = format!("address add {address} dev lo");
@@ -247,6 +253,46 @@ fn packets_that_are_too_large_go_in_parts() {
             });
             done.store(true, Ordering::Relaxed);
         });
+    }
+}
+
+#[test]
+fn devices_that_were_there_are_used_as_they_are() {
+    const SIZE: usize = 8 << 20;
+    let made = |net: &Namespaces| {
+        let made = net.client.ip("tuntap add tun-c mode tun multi_queue");
+        made.expect("a device with several queues");
+        let made = net.server.ip("tuntap add tun-s mode tun vnet_hdr");
+        made.expect("a device with long packets");
+    };
+    let Some(tunnel) = Tunnel::start_after(made) else {
+        return;
+    };
+    let net = &tunnel.net;
+    let body = pattern(9, 0, SIZE);
+    for address in ALLOWED.map(parse) {
+        let listener = net
+            .server
+            .inside(|| TcpListener::bind((address, 80)).unwrap());
+        // Long packets go both ways, and come out as what went in.
+        let back = thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut connection, _) = listener.accept().unwrap();
+                let mut received = Vec::new();
+                connection.read_to_end(&mut received).unwrap();
+                connection.write_all(&received).unwrap();
+            });
+            net.client.inside(|| {
+                let mut connection = TcpStream::connect((address, 80)).unwrap();
+                connection.set_read_timeout(Some(DEADLINE)).unwrap();
+                connection.write_all(&body).unwrap();
+                connection.shutdown(std::net::Shutdown::Write).unwrap();
+                let mut back = Vec::new();
+                connection.read_to_end(&mut back).unwrap();
+                back
+            })
+        });
+        assert!(back == body, "{} bytes came back", back.len());
     }
 }
 

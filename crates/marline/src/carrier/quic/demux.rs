@@ -5,7 +5,8 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -13,24 +14,75 @@ use quinn_proto::{
     ConnectionError, ConnectionEvent, ConnectionHandle, DatagramEvent, Endpoint, EndpointConfig,
     EndpointEvent, ServerConfig, VarInt,
 };
+use tokio::runtime::Handle;
 
-use super::batch::Batch;
+use super::batch::{Batch, Packet};
 use super::clock;
 use super::inbox::Inbox;
-use super::packet::{handle, longest};
+use super::packet::handle;
 use super::socket::Socket;
+use super::steering::Steering;
 use crate::support::lock;
 
 /// After an error of the socket it is asked again, this seldom.
 const RESTS: Duration = Duration::from_millis(100);
 
 /// One socket of a server. A task reads it, and puts each packet into the inbox of its connection,
-/// whose own task handles it and sends by the socket itself.
+/// whose own task handles it and sends by the socket itself. What is for a connection of another
+/// socket at the same port is put into its inbox by way of that one's table.
 pub(super) struct Demux {
     socket: Arc<Socket>,
     table: Mutex<Table>,
     /// Bytes that may wait for the task of one connection.
     inbox: usize,
+    worker: Worker,
+    siblings: Arc<Siblings>,
+}
+
+/// The thread on which a socket is read.
+#[derive(Clone, Debug)]
+pub(in crate::carrier) struct Worker {
+    /// Counted from 0.
+    pub(in crate::carrier) number: usize,
+    pub(in crate::carrier) runtime: Handle,
+}
+
+/// The sockets at one port, one for each worker.
+pub(super) struct Siblings {
+    steering: Steering,
+    /// By their worker's number, once all are there.
+    all: OnceLock<Vec<Weak<Demux>>>,
+    /// Connections of all of them.
+    open: AtomicUsize,
+    /// Packets that one has put into another's inboxes.
+    #[cfg(test)]
+    handed_over: AtomicUsize,
+}
+
+impl Siblings {
+    pub(super) fn new(steering: Steering) -> Arc<Self> {
+        Arc::new(Self {
+            steering,
+            all: OnceLock::new(),
+            open: AtomicUsize::new(0),
+            #[cfg(test)]
+            handed_over: AtomicUsize::new(0),
+        })
+    }
+
+    /// These are all.
+    pub(super) fn complete(&self, all: &[Arc<Demux>]) {
+        let _ = self.all.set(all.iter().map(Arc::downgrade).collect());
+    }
+
+    fn all(&self) -> impl Iterator<Item = Arc<Demux>> {
+        let all = self.all.get().map_or(&[][..], Vec::as_slice);
+        all.iter().filter_map(Weak::upgrade)
+    }
+
+    fn get(&self, number: usize) -> Option<Arc<Demux>> {
+        self.all.get()?.get(number)?.upgrade()
+    }
 }
 
 /// The connections of a socket.
@@ -85,16 +137,18 @@ impl fmt::Debug for Demux {
 }
 
 impl Demux {
-    /// Begins to read a socket. Needs a tokio runtime.
-    pub(super) fn open(
+    /// A socket that is read once [`start`](Self::start) is called.
+    pub(super) fn new(
         socket: Socket,
-        endpoint: EndpointConfig,
-        server: ServerConfig,
+        mut endpoint: EndpointConfig,
+        server: Arc<ServerConfig>,
         inbox: usize,
+        worker: Worker,
+        siblings: Arc<Siblings>,
     ) -> Arc<Self> {
-        let batch = socket.batch(longest(&endpoint));
-        let (endpoint, server) = (Arc::new(endpoint), Some(Arc::new(server)));
-        let demux = Arc::new(Self {
+        siblings.steering.apply(&mut endpoint, worker.number);
+        let (endpoint, server) = (Arc::new(endpoint), Some(server));
+        Arc::new(Self {
             table: Mutex::new(Table {
                 endpoint: Endpoint::new(endpoint, server, !socket.may_fragment(), None),
                 connections: Vec::new(),
@@ -108,9 +162,19 @@ impl Demux {
             }),
             socket: Arc::new(socket),
             inbox,
-        });
-        tokio::spawn(Arc::clone(&demux).read(batch));
-        demux
+            worker,
+            siblings,
+        })
+    }
+
+    /// Begins to read packets of at most `longest` bytes, on the worker's thread.
+    pub(super) fn start(self: &Arc<Self>, longest: usize) {
+        let reading = Arc::clone(self).read(self.socket.batch(longest));
+        self.worker.runtime.spawn(reading);
+    }
+
+    pub(super) const fn worker(&self) -> &Worker {
+        &self.worker
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -129,6 +193,11 @@ impl Demux {
     #[cfg(test)]
     pub(super) fn open_connections(&self) -> usize {
         self.table().endpoint.open_connections()
+    }
+
+    #[cfg(test)]
+    pub(super) fn handed_over(&self) -> usize {
+        self.siblings.handed_over.load(Ordering::Relaxed)
     }
 
     /// The next connection that begins. One task may wait for it.
@@ -171,6 +240,7 @@ impl Demux {
             connection: None,
         });
         table.open += 1;
+        self.siblings.open.fetch_add(1, Ordering::Relaxed);
         Ok(Accepted {
             number,
             proto,
@@ -222,6 +292,7 @@ impl Demux {
         event: EndpointEvent,
     ) -> Option<ConnectionEvent> {
         let mut table = self.table();
+        let mut last = false;
         if event.is_drained()
             && let Some(entry) = table.connections.get_mut(number.0)
             && entry.take().is_some()
@@ -229,10 +300,20 @@ impl Demux {
             table.open -= 1;
             if table.open == 0 {
                 table.idle.drain(..).for_each(Waker::wake);
-                table.reader.take().into_iter().for_each(Waker::wake);
             }
+            last = self.siblings.open.fetch_sub(1, Ordering::Relaxed) == 1;
         }
-        table.endpoint.handle_event(number, event)
+        let answer = table.endpoint.handle_event(number, event);
+        drop(table);
+        if last {
+            self.siblings.all().for_each(|demux| demux.wake_reader());
+        }
+        answer
+    }
+
+    fn wake_reader(&self) {
+        let reader = self.table().reader.take();
+        reader.into_iter().for_each(Waker::wake);
     }
 
     /// Closes all connections, and takes no more.
@@ -307,7 +388,8 @@ impl Demux {
             Poll::Pending => {}
         }
         let mut table = self.table();
-        if table.refusing && table.open == 0 {
+        // The kernel may have this socket get packets of connections that are the others'.
+        if table.refusing && self.siblings.open.load(Ordering::Relaxed) == 0 {
             return Poll::Ready(Ok(()));
         }
         table.reader = Some(cx.waker().clone());
@@ -316,27 +398,51 @@ impl Demux {
 
     /// Gives each packet to its connection.
     fn dispatch(&self, batch: &mut Batch, wakers: &mut Vec<Waker>) {
-        let mut table = self.table();
         let mut answer = Vec::new();
+        // None but after the address of a client has changed.
+        let mut astray = Vec::new();
+        let mut table = self.table();
         while let Some(packet) = batch.pop() {
-            let bytes = packet.data.len();
-            answer.clear();
-            match handle(&mut table.endpoint, packet, &mut answer) {
-                Some(DatagramEvent::ConnectionEvent(number, event)) => {
-                    wakers.extend(table.put(number, event, bytes));
-                }
-                Some(DatagramEvent::NewConnection(incoming)) => {
-                    if table.closed.is_some() || table.refusing {
-                        let transmit = table.endpoint.refuse(incoming, &mut answer);
-                        self.answer(&transmit, &answer);
-                    } else {
-                        table.incoming.push_back(incoming);
-                        wakers.extend(table.accepting.take());
-                    }
-                }
-                Some(DatagramEvent::Response(transmit)) => self.answer(&transmit, &answer),
-                None => {}
+            match self.siblings.steering.owner(&packet.data) {
+                Some(owner) if owner != self.worker.number => astray.push((owner, packet)),
+                _ => self.take(&mut table, packet, &mut answer, wakers),
             }
+        }
+        drop(table);
+        // One table's lock at a time: the other's task may be handing over to this one.
+        for (owner, packet) in astray {
+            if let Some(demux) = self.siblings.get(owner) {
+                #[cfg(test)]
+                self.siblings.handed_over.fetch_add(1, Ordering::Relaxed);
+                demux.take(&mut demux.table(), packet, &mut answer, wakers);
+            }
+        }
+    }
+
+    fn take(
+        &self,
+        table: &mut Table,
+        packet: Packet,
+        answer: &mut Vec<u8>,
+        wakers: &mut Vec<Waker>,
+    ) {
+        let bytes = packet.data.len();
+        answer.clear();
+        match handle(&mut table.endpoint, packet, answer) {
+            Some(DatagramEvent::ConnectionEvent(number, event)) => {
+                wakers.extend(table.put(number, event, bytes));
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                if table.closed.is_some() || table.refusing {
+                    let transmit = table.endpoint.refuse(incoming, answer);
+                    self.answer(&transmit, answer);
+                } else {
+                    table.incoming.push_back(incoming);
+                    wakers.extend(table.accepting.take());
+                }
+            }
+            Some(DatagramEvent::Response(transmit)) => self.answer(&transmit, answer),
+            None => {}
         }
     }
 }

@@ -7,54 +7,86 @@ use std::task::{Context, Poll};
 use quinn_proto::{ConnectionError, EndpointConfig, ServerConfig, VarInt};
 
 use super::connection::Connection;
-use super::demux::Demux;
+use super::demux::{Demux, Siblings, Worker};
+use super::packet::longest;
 use super::socket::Socket;
+use super::steering::Steering;
 
-/// One socket of a server, which all its connections share.
+/// A port of a server, with a socket for each worker, which all its connections share.
 #[derive(Debug)]
-pub(in crate::carrier) struct ServerEndpoint(Arc<Demux>);
+pub(in crate::carrier) struct ServerEndpoint(Vec<Arc<Demux>>);
 
 impl ServerEndpoint {
-    /// Opens a port; `inbox` bytes may wait for the task of one connection. Needs a tokio runtime.
+    /// Opens a port, whose sockets are read on these workers' threads, numbered from 0; `inbox`
+    /// bytes may wait for the task of one connection.
     pub(in crate::carrier) fn open(
-        socket: Socket,
-        endpoint: EndpointConfig,
-        server: ServerConfig,
+        sockets: Vec<(Socket, Worker)>,
+        endpoint: &EndpointConfig,
+        server: &Arc<ServerConfig>,
         inbox: usize,
     ) -> Self {
-        Self(Demux::open(socket, endpoint, server, inbox))
-    }
-
-    pub(in crate::carrier) fn local_addr(&self) -> SocketAddr {
-        self.0.socket().local_addr()
+        let siblings = Siblings::new(Steering::new(sockets.len()));
+        let demuxes = sockets.into_iter().map(|(socket, worker)| {
+            let (endpoint, server) = (endpoint.clone(), Arc::clone(server));
+            Demux::new(
+                socket,
+                endpoint,
+                server,
+                inbox,
+                worker,
+                Arc::clone(&siblings),
+            )
+        });
+        let demuxes: Vec<_> = demuxes.collect();
+        siblings.complete(&demuxes);
+        for demux in &demuxes {
+            demux.start(longest(endpoint));
+        }
+        Self(demuxes)
     }
 
     /// Connections that are not drained.
     #[cfg(test)]
     pub(in crate::carrier) fn open_connections(&self) -> usize {
-        self.0.open_connections()
+        self.0.iter().map(|demux| demux.open_connections()).sum()
+    }
+
+    /// Packets that came by another socket than their connection's.
+    #[cfg(test)]
+    pub(in crate::carrier) fn handed_over(&self) -> usize {
+        self.0.first().map_or(0, |demux| demux.handed_over())
     }
 
     /// The next connection that begins. One task may wait for it.
     pub(in crate::carrier) fn poll_incoming(&self, cx: &Context<'_>) -> Poll<Incoming> {
-        let incoming = self.0.poll_incoming(cx);
-        incoming.map(|incoming| Incoming::new(incoming, Arc::clone(&self.0)))
+        for demux in &self.0 {
+            if let Poll::Ready(incoming) = demux.poll_incoming(cx) {
+                return Poll::Ready(Incoming::new(incoming, Arc::clone(demux)));
+            }
+        }
+        Poll::Pending
     }
 
     /// Closes all connections, and takes no more.
     pub(in crate::carrier) fn close(&self, code: VarInt, reason: &[u8]) {
-        self.0.close(code, reason);
+        for demux in &self.0 {
+            demux.close(code, reason);
+        }
     }
 
     /// Waits until all connections are drained.
     pub(in crate::carrier) async fn idle(&self) {
-        self.0.idle().await;
+        for demux in &self.0 {
+            demux.idle().await;
+        }
     }
 }
 
 impl Drop for ServerEndpoint {
     fn drop(&mut self) {
-        self.0.stop_accepting();
+        for demux in &self.0 {
+            demux.stop_accepting();
+        }
     }
 }
 
@@ -80,6 +112,11 @@ impl Incoming {
     /// Where it comes from, as the socket shows it.
     pub(in crate::carrier) const fn remote_address(&self) -> SocketAddr {
         self.remote
+    }
+
+    /// The worker whose socket it came by, and on whose thread it is best handled.
+    pub(in crate::carrier) fn worker(&self) -> &Worker {
+        self.demux.worker()
     }
 
     /// It has proved that it receives what is sent there.

@@ -16,9 +16,10 @@ pub(super) struct Timer {
 }
 
 impl Timer {
-    /// Another task is to be woken from now on.
-    pub(super) const fn forget_task(&mut self) {
-        self.set = None;
+    /// Another task is to be woken from now on, maybe on another runtime, whose own timer is nearer
+    /// to it.
+    pub(super) fn forget_task(&mut self) {
+        *self = Self::default();
     }
 
     /// Wakes the task at that time, or before.

@@ -9,6 +9,8 @@ mod race;
 mod sizes;
 mod strangers;
 mod tcp;
+#[cfg(target_os = "linux")]
+mod workers;
 
 use std::future::poll_fn;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -77,6 +77,13 @@ fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
             return;
         }
     };
+    let worker = {
+        let workers = shared.runtimes.len();
+        shared.registry().place(peer, attempt.worker(), workers)
+    };
+    let runtime = &shared.runtimes[worker];
+    // Its timers are the worker's.
+    let _within = runtime.enter();
     let mut ours = Vec::new();
     shared.config.params().encode(&mut ours);
     let (mut carrier, key) = match attempt.accept(Bytes::from(ours)) {
@@ -114,6 +121,7 @@ fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
             handle: handle.clone(),
             key,
             used,
+            worker,
         });
         number
     };
@@ -135,9 +143,8 @@ fn open(shared: &Arc<Shared>, attempt: NewAttempt) {
         // As many wait to be served as there may be sessions.
         handle.close(close_code::INTERNAL, "the server is overloaded");
     }
-    shared
-        .drivers
-        .spawn(drive(Arc::clone(shared), driver, handle, number, session));
+    let driving = drive(Arc::clone(shared), driver, handle, number, session);
+    shared.drivers.spawn_on(driving, runtime);
 }
 
 async fn drive(

@@ -5,6 +5,7 @@
 //! | `admit.rs` | who may open and who may join |
 //! | `registry.rs` | the sessions there are |
 //! | `memory.rs` | what they hold together |
+//! | `workers.rs` | the threads that they run on |
 //! | `manage.rs` | status; the list of clients read again |
 //! | `clients.rs` | what is known of each client: its limits, when it was seen last |
 
@@ -13,13 +14,16 @@ mod clients;
 mod manage;
 mod memory;
 mod registry;
+mod workers;
 
+use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use marline_proto::wire::close_code;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -27,10 +31,11 @@ use tokio_util::task::TaskTracker;
 
 use super::Session;
 use super::incomings::Incomings;
-use crate::carrier::{self, ListenConfig, Listener, SESSION_OVER};
+use crate::carrier::{self, BALANCES, ListenConfig, Listener, SESSION_OVER};
 use crate::identity::{AllowList, Identity, PublicKey};
 use clients::Clients;
 use registry::Registry;
+use workers::Workers;
 
 /// Most that a graceful stop waits for the clients to be informed.
 const STOP: Duration = Duration::from_secs(2);
@@ -56,6 +61,16 @@ pub struct ServerOptions {
     /// holds most gives up flows, the longest-stalled first. Default 128 MiB, which with what else
     /// a server keeps stays below 256 MB (`docs/SECURITY-MODEL.md`).
     pub memory: u64,
+    /// Threads that sessions run on, default 1, which is that of the runtime on which the server is
+    /// bound. Each of the others has a runtime of its own, and a socket at each address, so that
+    /// one thread reads, decrypts and answers what a session's paths bring. A client's sessions are
+    /// all on one; a new client is put on the worker that its packets come to, unless another one
+    /// has fewer sessions. Where the system does not share packets out among sockets
+    /// ([`BALANCES`](crate::carrier::BALANCES)), there is one whatever this says.
+    ///
+    /// What serves a session runs best on its thread: spawn it on [`Session::runtime`]. What runs
+    /// on those of the other workers ends with the server.
+    pub workers: usize,
 }
 
 impl ServerOptions {
@@ -69,6 +84,7 @@ impl ServerOptions {
             max_sessions_per_client: 16,
             max_sessions: 1024,
             memory: 128 << 20,
+            workers: 1,
         }
     }
 }
@@ -82,6 +98,9 @@ pub enum BindError {
     /// The session's configuration is wrong.
     #[error(transparent)]
     Config(#[from] marline_proto::ConfigError),
+    /// The system has no thread for a worker.
+    #[error("cannot start a worker's thread: {0}")]
+    Worker(io::Error),
 }
 
 /// A running server. Cheap to clone; it runs until [`stop`](Self::stop) or the end of the runtime.
@@ -133,6 +152,8 @@ struct Shared {
     stop: CancellationToken,
     stopped: CancellationToken,
     drivers: TaskTracker,
+    /// The workers'.
+    runtimes: Vec<Handle>,
 }
 
 impl Shared {
@@ -162,9 +183,13 @@ impl Server {
             max_sessions_per_client,
             max_sessions,
             memory: budget,
+            workers,
         } = options;
         session.check()?;
         listen.quic = super::outliving(listen.quic, &session);
+        let workers = Workers::start(if BALANCES { workers } else { 1 });
+        let workers = workers.map_err(BindError::Worker)?;
+        listen.workers = workers.runtimes().to_vec();
         let listener = Listener::bind(listen, &identity, allow.clone())?;
         let (opened, waiting) = mpsc::channel(max_sessions.max(1));
         let server = Self {
@@ -184,16 +209,22 @@ impl Server {
                 stop: CancellationToken::new(),
                 stopped: CancellationToken::new(),
                 drivers: TaskTracker::new(),
+                runtimes: workers.runtimes().to_vec(),
             }),
         };
         tokio::spawn(memory::watch(Arc::clone(&server.shared)));
-        tokio::spawn(run(listener, Arc::clone(&server.shared)));
+        tokio::spawn(run(listener, Arc::clone(&server.shared), workers));
         Ok(server)
     }
 
     /// The server's key.
     pub fn public_key(&self) -> PublicKey {
         self.shared.key
+    }
+
+    /// Threads that its sessions run on.
+    pub fn workers(&self) -> usize {
+        self.shared.runtimes.len()
     }
 
     /// Where it listens, in the order configured, with the ports that the system chose for 0.
@@ -234,8 +265,8 @@ impl Server {
     }
 }
 
-/// Answers clients that ask, until the server stops.
-async fn run(mut listener: Listener, shared: Arc<Shared>) {
+/// Answers clients that ask, until the server stops; then the workers end.
+async fn run(mut listener: Listener, shared: Arc<Shared>, workers: Workers) {
     loop {
         tokio::select! {
             attempt = listener.accept() => admit::admit(&shared, attempt),
@@ -257,5 +288,6 @@ async fn run(mut listener: Listener, shared: Arc<Shared>) {
     }
     listener.close(SESSION_OVER, "the server stops");
     listener.drained(STOP).await;
+    drop(workers);
     shared.stopped.cancel();
 }

@@ -41,6 +41,8 @@ pub(super) struct Entry {
     pub(super) handle: Session,
     pub(super) key: SessionKey,
     pub(super) used: UsedPaths,
+    /// The number of the worker on which it runs.
+    pub(super) worker: usize,
 }
 
 /// All sessions, by name.
@@ -77,14 +79,49 @@ impl Registry {
         self.sessions.values()
     }
 
+    /// On which of `workers` a new session of this client runs, whose first packets come to the
+    /// worker `nearest`. What a client's sessions share is on one thread. Others are on the nearest
+    /// unless that has more than an eighth more of them than another one.
+    pub(super) fn place(&self, peer: PublicKey, nearest: usize, workers: usize) -> usize {
+        if let Some(other) = self.of(peer).next() {
+            return other.worker;
+        }
+        let mut sessions = vec![0; workers];
+        for entry in self.iter() {
+            sessions[entry.worker] += 1;
+        }
+        choice(&sessions, nearest)
+    }
+
     pub(super) fn of(&self, peer: PublicKey) -> impl Iterator<Item = &Entry> {
         self.iter().filter(move |entry| entry.peer == peer)
+    }
+}
+
+/// The worker of the least sessions, if the nearest has clearly more.
+fn choice(sessions: &[usize], nearest: usize) -> usize {
+    let least = (0..sessions.len()).min_by_key(|worker| sessions[*worker]);
+    let least = least.unwrap_or(nearest);
+    match sessions[nearest] <= sessions[least] + sessions[least] / 8 {
+        true => nearest,
+        false => least,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sessions_stay_near_unless_another_worker_has_clearly_fewer() {
+        assert_eq!(choice(&[0], 0), 0);
+        assert_eq!(choice(&[0, 0], 1), 1);
+        assert_eq!(choice(&[0, 1], 1), 0);
+        assert_eq!(choice(&[7, 8, 9], 1), 0);
+        assert_eq!(choice(&[8, 9, 9], 1), 1);
+        assert_eq!(choice(&[400, 450], 1), 1);
+        assert_eq!(choice(&[400, 451], 1), 0);
+    }
 
     #[test]
     fn a_path_number_is_taken_once_and_memory_stays_bounded() {
