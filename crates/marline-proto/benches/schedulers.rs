@@ -19,7 +19,7 @@ use std::time::Instant as Clock;
 use marline_base::{Duration, Instant, Rate};
 use marline_proto::congestion::{Phase, View};
 use marline_proto::flow::Symbol;
-use marline_proto::path::ArrivalForecast;
+use marline_proto::law::ArrivalForecast;
 use marline_proto::path::EmissionKind;
 use marline_proto::sched::registry::SCHEDULERS;
 use marline_proto::sched::{Choice, Coding, Feedback, Outcome, PathView, Plan, SymbolSource, Unit};

@@ -10,10 +10,12 @@
 //! | `wander.rs` | delay that is not ours, changing slowly | delays, as acknowledged |
 //! | `scatter.rs` | how packets lie about that: the law's shape | errors of what was expected |
 //! | `overtaking.rs` | whether each packet is late by itself | the order of arrivals |
+//! | `ceiling.rs` | how late packets are at the latest, whatever is expected | delays |
 //! | `loss.rs` | how many are lost, and how losses gather | what became of packets |
 //! | `hazard.rs` | whether a silence is an outage | the silence, and outages before |
 //! | `report.rs` | how long an acknowledgement takes back | when acknowledgements came |
 //! | `shape.rs` | the law itself, and laws together | |
+//! | `forecast.rs` | [`ArrivalForecast`]: the law in short | |
 //! | `calibration.rs` | how often the law came true | |
 //! | `weights.rs` | how models side by side count | |
 //!
@@ -29,6 +31,8 @@
 //! docs/LAW.md.
 
 mod calibration;
+mod ceiling;
+mod forecast;
 mod hazard;
 mod loss;
 mod overtaking;
@@ -43,10 +47,12 @@ use libm::sqrt;
 use marline_base::{Duration, Instant, Rate};
 
 pub use calibration::Calibration;
+pub use forecast::ArrivalForecast;
 pub use hazard::Silence;
 pub use shape::Law;
 
 use calibration::Judge;
+use ceiling::Ceiling;
 use hazard::Hazard;
 use loss::Loss;
 use overtaking::Overtaking;
@@ -125,6 +131,7 @@ pub struct PathLaw {
     wander: Wander,
     scatter: Scatter,
     overtaking: Overtaking,
+    ceiling: Ceiling,
     loss: Loss,
     /// The same before the path fell into doubt.
     before: Option<Loss>,
@@ -199,6 +206,7 @@ impl PathLaw {
         }
         // A wait that it did not have would be taken for delay of the path.
         let residual = residual - wait.min(arrival.beyond);
+        self.ceiling.sample(residual);
         self.batch.add(residual, &left.levels);
         self.arrived = self.arrived.max(Some(arrival.sent));
         if arrival.own_way {
@@ -258,6 +266,7 @@ impl PathLaw {
     /// The path is not as late any more as it was while it was in doubt: nothing of that counts.
     pub(crate) fn on_recovery(&mut self) {
         self.wander = Wander::default();
+        self.ceiling = Ceiling::default();
         self.batch = Batch::default();
     }
 
@@ -267,8 +276,9 @@ impl PathLaw {
         self.origin = None;
         self.newest = Instant::ZERO;
         self.service.restart();
-        self.overtaking = Overtaking::default();
         self.wander = Wander::default();
+        self.overtaking = Overtaking::default();
+        self.ceiling = Ceiling::default();
         self.report = Report::default();
         self.batch = Batch::default();
         self.arrived = None;

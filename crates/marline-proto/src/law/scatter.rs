@@ -7,7 +7,7 @@
 //! *left*, newer ones with more weight, so its quantiles are calibrated whatever the link does, as
 //! long as it goes on doing it.
 
-use super::shape::{KNOTS, SHARES};
+use super::shape::{KNOTS, NORMAL, SHARES};
 
 /// Bins of each sign: four an octave up to sixty-four widths.
 const SIDE: usize = 48;
@@ -16,6 +16,9 @@ const BINS: usize = 2 * SIDE;
 /// the same one (widths). A quarter of it is the finest difference that counts: widths are means
 /// over quieter and busier times.
 const CENTRE: f32 = 1.0 / 64.0;
+/// No spread is less or more (widths): on a path without any scatter the shape is that of clocks,
+/// and when such a path changes it is that of errors beside which the width was nothing.
+const SPREAD: (f64, f64) = (0.5, 1.0);
 /// The bin of an error is its exponent and two bits of its mantissa.
 const DROPPED: u32 = 21;
 /// Packets in the shape: a thousand for a 99th percentile that ten of them make.
@@ -127,6 +130,12 @@ impl Scatter {
             }
             below = above;
         }
+    }
+
+    /// Deviation of a normal law that is as wide in the middle (widths).
+    pub(super) fn spread(&self) -> f64 {
+        let middle = (self.knots[12] - self.knots[6]) / (NORMAL[12] - NORMAL[6]);
+        middle.clamp(SPREAD.0, SPREAD.1)
     }
 
     /// The quantiles of errors (widths).

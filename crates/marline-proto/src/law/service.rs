@@ -18,12 +18,18 @@ use super::Left;
 const HEAD: f64 = 58.0;
 /// Rates count datagrams; of what the link carries that is this share where they are whole.
 const WHOLE: f64 = 1_200.0 / (1_200.0 + HEAD);
+/// Bytes on the link of a packet of full length.
+const FULL: f64 = 1_258.0;
 /// Bytes in the mean, in packets of full length: 1024 of them, as the gaps of a link with jitter
 /// vary by several times their mean, and stalls of a second are in it. Of 256, 1024 and 4096 it has
 /// the best likelihood (tuned: `marline repro law --quick --seed 77`).
-const MEMORY: f64 = 1_024.0 * 1_258.0;
+const MEMORY: f64 = 1_024.0 * FULL;
 /// The mean is believed in place of the path's rate by what it is of; wholly from 64 packets on.
 const TRUSTED: f64 = MEMORY / 16.0;
+/// Packets in the mean of what the path was thought to carry.
+const FORGET: f64 = 256.0;
+/// A path that is thought to be quicker than before by this factor is learnt again.
+const QUICKER: f64 = 0.8;
 /// No service is quicker than the path's rate says, which is a maximum, and none is slower by more
 /// than this factor: few gaps of jitter, or a stall, may make a mean anything.
 const SLOWEST: f64 = 2.0;
@@ -56,6 +62,8 @@ pub(super) struct Service {
     /// Discounted gaps (µs), and bytes that were served in them.
     gaps: f64,
     bytes: f64,
+    /// µs for a byte on the link at the rate that the path was thought to have meanwhile.
+    basis: f64,
     /// Discounted squares of waits, and of how wrong they were (µs²).
     waited: f64,
     missed: f64,
@@ -115,6 +123,7 @@ impl Service {
         rate: Rate,
         filled: bool,
     ) -> (Wait, bool) {
+        self.rely_on(WHOLE * by(rate));
         let wait = self.wait(now, 0.0, rate, filled);
         let queued = self.free_at_best > now;
         let latest = now + duration(LONGEST);
@@ -124,6 +133,17 @@ impl Service {
         let busy = duration(time * (f64::from(size) + HEAD));
         self.free = (self.free.max(now) + busy).min(latest);
         (wait, queued)
+    }
+
+    /// The path is thought to serve a byte in this time (µs). Packets that stood in a queue only by
+    /// a rate that was far too low show when they were sent, not how they were served.
+    fn rely_on(&mut self, given: f64) {
+        if given < QUICKER * self.basis {
+            (self.gaps, self.bytes) = (0.0, 0.0);
+            self.basis = given;
+        } else {
+            self.basis += (given - self.basis) / (1.0 + self.bytes / FULL).min(FORGET);
+        }
     }
 
     /// Packet `number` of `size` bytes arrived at `at_us`; `beyond` (µs) is how much longer it took
@@ -162,6 +182,16 @@ impl Service {
     /// The clocks do not differ by what they did.
     pub(super) fn restart(&mut self) {
         self.last = None;
+    }
+
+    /// When the bottleneck will have served all that was sent, on our clock.
+    pub(super) fn free(&self) -> Instant {
+        self.free
+    }
+
+    /// How long it serves a byte of a datagram (µs).
+    pub(super) fn a_byte(&self, rate: Rate) -> f64 {
+        self.time(WHOLE * by(rate)) / WHOLE
     }
 
     /// Is there a queue of ours?
@@ -215,6 +245,18 @@ mod tests {
         let service = filled();
         let time = service.gaps / service.bytes;
         assert!((time * 1_250.0 - 1_000.0).abs() < 5.0, "{time}");
+    }
+
+    #[test]
+    fn a_path_that_is_thought_to_be_quicker_is_learnt_again() {
+        let mut service = filled();
+        let given = |mbps: u64| WHOLE * by(Rate::from_mbps(mbps));
+        // It seemed to carry 10 Mb/s.
+        assert!(service.time(given(10)) > 0.99 * 0.8);
+        service.rely_on(given(12));
+        assert!(service.bytes > 0.0);
+        service.rely_on(given(20));
+        assert_eq!((service.bytes, service.time(given(20))), (0.0, given(20)));
     }
 
     #[test]

@@ -42,6 +42,12 @@ impl Link {
         self.law.after(self.now, 0, Self::CARRIES, silence)
     }
 
+    fn forecast(&self) -> Option<ArrivalForecast> {
+        let unheard = self.open.iter().find(|packet| packet.0 > self.newest);
+        let unheard = unheard.map(|(_, sent, left, _)| (*sent, left));
+        self.law.forecast(Self::CARRIES, unheard)
+    }
+
     /// A packet leaves; it takes this long (µs), or is lost.
     fn send(&mut self, takes: Option<f64>) {
         let left = self.law.on_sent(self.now, 1_200, Self::CARRIES);
@@ -131,6 +137,59 @@ fn the_law_of_a_jittery_lossy_path_comes_true() {
     assert!(calibration.off().unwrap() < 0.02, "{calibration:?}");
     let share = calibration.expected_lost / calibration.packets() as f64;
     assert!((share - 0.03).abs() < 0.012, "{share}");
+}
+
+#[test]
+fn in_short_it_is_a_time_a_spread_and_when_feedback_is_due() {
+    let mut link = Link::new();
+    assert_eq!(link.forecast(), None);
+    link.carry(2_000, || Some(30e3));
+    let forecast = link.forecast().unwrap();
+    let wanted = EPOCH as f64 + 30e3;
+    assert!((forecast.offset_us - wanted).abs() < 1.0, "{forecast:?}");
+    assert!((forecast.ceiling_us - wanted).abs() < 1.0, "{forecast:?}");
+    assert!(
+        forecast.late_us < 100.0 && forecast.behind_us == 0.0,
+        "{forecast:?}"
+    );
+    // 30 ms there, and 20 ms until it is known; packets leave every 2 ms.
+    let (next, ..) = link
+        .open
+        .iter()
+        .map(|p| (p.1, p.0))
+        .find(|p| p.1 > link.newest)
+        .unwrap();
+    let due = forecast.due.unwrap().since(next).as_micros();
+    assert!((50_000..53_000).contains(&due), "{due} µs");
+
+    // Even over ±20 ms, for each packet by itself: the 95th percentile is 18 ms beyond the mean.
+    let mut rng = Rng::new(3).stream("even");
+    let mut link = Link::new();
+    link.carry(8_000, || Some(40e3 + 40e3 * rng.uniform()));
+    let forecast = link.forecast().unwrap();
+    assert!((14e3..22e3).contains(&forecast.late_us), "{forecast:?}");
+    // With one every 2 ms the latest is √(160π)/2 = 11 ms before 80 ms, and 9 ms beyond the mean.
+    assert!((8e3..12e3).contains(&forecast.behind_us), "{forecast:?}");
+    // Such a packet's silence means nothing until the latest of them would be there.
+    let (next, ..) = link
+        .open
+        .iter()
+        .map(|p| (p.1, p.0))
+        .find(|p| p.1 > link.newest)
+        .unwrap();
+    let due = forecast.due.unwrap().since(next).as_micros();
+    assert!((85_000..115_000).contains(&due), "{due} µs");
+}
+
+#[test]
+fn what_should_have_arrived_is_there_twice_as_late_as_most_come() {
+    let mut link = Link::new();
+    link.carry(2_000, || Some(30e3));
+    let left = link.law.on_sent(link.now, 1_200, Link::CARRIES);
+    let by = link.law.arrives_by(link.now, &left).unwrap() - EPOCH - link.now.as_micros() as i64;
+    assert!((30_000..30_300).contains(&by), "{by} µs");
+    link.law.restart();
+    assert_eq!(link.law.arrives_by(link.now, &left), None);
 }
 
 #[test]

@@ -25,11 +25,19 @@ const RATIOS: [f64; FILTERS] = [0.1, 8.0, 250.0];
 /// Acknowledgements in a filter's mean error: half a second of a path that carries 1 Mb/s, long
 /// enough for a mean of errors to be known to 15 %.
 const SCALED: f64 = 48.0;
+/// The same in the mean that counts where it is larger: a tenth of a second of such a path, so that
+/// the law is wide as soon as a link changes.
+const QUICK: f64 = 8.0;
+/// Three acknowledgements in succession to the same side of the level, and so much farther than the
+/// scatter (its mean absolute value), show a step of the delay, whatever the filter's λ: chance makes
+/// one of a hundred million.
+const STEP: f64 = 3.0;
 /// Acknowledgements in a filter's weight.
 const WEIGHED: f64 = 24.0;
 /// Before anything is known of a path's errors their mean is this (µs), for as much as this number
-/// of acknowledgements: between a cable's and a busy cell's jitter.
-const FIRST: (f64, f64) = (4e3, 2.0);
+/// of acknowledgements: between a cable's and a busy cell's jitter, and for as long as a queue of
+/// ours takes to show itself.
+const FIRST: (f64, f64) = (1e3, 8.0);
 /// Errors are at least this (µs): timers of hosts and the reading of batches are no better.
 const LEAST: f64 = 25.0;
 /// Square of a normal variable's deviation over its mean absolute value: π/2.
@@ -51,14 +59,37 @@ struct Filter {
     /// have been: of roots, so that errors of an outage are forgotten twice as soon as they would
     /// be (√µs).
     root: f64,
+    /// The same of the last few: where a link changes, errors grow at once.
+    quick: f64,
+    /// How far the last two acknowledgements were from it (µs).
+    off: [f64; 2],
     /// Logarithm of its likelihood, lately.
     score: f64,
 }
 
 impl Filter {
-    /// Mean absolute value of the scatter (µs).
+    /// Mean absolute value of the scatter (µs), or of the last few errors if that is more.
     fn scatter(&self) -> f64 {
-        ROOT * self.root * self.root
+        let root = self.root.max(self.quick);
+        ROOT * root * root
+    }
+
+    /// The level that packets show which left `elapsed` seconds after those before.
+    fn follow(&mut self, residual: f64, ratio: f64, elapsed: f64) {
+        let off = residual - self.level;
+        let [before, last] = self.off;
+        self.off = [last, off];
+        let mut doubt = self.doubt + ratio * elapsed;
+        if off * last > 0.0 && off * before > 0.0 {
+            let off = off.abs().min(last.abs()).min(before.abs());
+            let off = off / (ROOT * self.root * self.root).max(LEAST);
+            if off > STEP {
+                doubt = doubt.max(off * off);
+            }
+        }
+        let gain = doubt / (doubt + 1.0);
+        self.doubt = doubt * (1.0 - gain);
+        self.level += gain * off;
     }
 }
 
@@ -83,6 +114,8 @@ pub(super) struct Wander {
     level: f64,
     variance: f64,
     drift: f64,
+    /// Mean horizon of the packets that were reported lately (s).
+    horizon: f64,
 }
 
 /// What one acknowledgement says of packets that arrived.
@@ -137,6 +170,11 @@ impl Wander {
         (self.variance + self.drift * horizon.min(LONGEST)).max(LEAST * LEAST)
     }
 
+    /// The same (µs²) of a packet that leaves as far beyond what is known as those lately.
+    pub(super) fn usual(&self) -> f64 {
+        self.variance(self.horizon)
+    }
+
     /// An acknowledgement reports packets; the newest left `elapsed` seconds after the newest of
     /// the acknowledgement before.
     pub(super) fn on_batch(&mut self, batch: &Batch, elapsed: f64) {
@@ -149,6 +187,8 @@ impl Wander {
                 level: residual,
                 doubt: 1.0,
                 root: sqrt(FIRST.0 / ROOT),
+                quick: 0.0,
+                off: [0.0; 2],
                 score: 0.0,
             }; FILTERS];
             self.known = FIRST.1;
@@ -158,6 +198,7 @@ impl Wander {
         self.known = (self.known + 1.0).min(SCALED);
         let horizon = (batch.horizon / batch.packets).min(LONGEST);
         let elapsed = elapsed.clamp(0.0, LONGEST);
+        self.horizon += (horizon - self.horizon) / self.known.min(WEIGHED);
         for ((filter, ratio), believed) in self.filters.iter_mut().zip(RATIOS).zip(batch.believed) {
             let error = (residual - believed / batch.packets).abs();
             let wide = sqrt(filter.doubt + ratio * horizon + 1.0);
@@ -165,11 +206,10 @@ impl Wander {
             // Of a Laplace law of this mean error: no single packet decides.
             let likelihood = -log(expected) - error / expected;
             filter.score += likelihood - filter.score / WEIGHED;
-            filter.root += (sqrt(error / wide) - filter.root) / self.known;
-            let doubt = filter.doubt + ratio * elapsed;
-            let gain = doubt / (doubt + 1.0);
-            filter.doubt = doubt * (1.0 - gain);
-            filter.level += gain * (residual - filter.level);
+            let root = sqrt(error / wide);
+            filter.root += (root - filter.root) / self.known;
+            filter.quick += (root - filter.quick) / QUICK;
+            filter.follow(residual, ratio, elapsed);
         }
         self.settle();
     }
@@ -261,6 +301,25 @@ mod tests {
             wander.variance(10.0),
             "it does not grow for ever"
         );
+    }
+
+    #[test]
+    fn a_step_that_lasts_is_followed_by_all_filters_and_the_law_is_wide_at_once() {
+        let mut rng = Rng::new(5).stream("step");
+        let mut noise = [(); 1_100].map(|()| 300.0 * rng.normal());
+        noise[990] = 60e3;
+        let stepped = |n: usize| if n < 1_000 { 20e3 } else { 80e3 };
+        let (outlier, _) = after(12 + 496, |n| stepped(n) + noise[n]);
+        let [slow, ..] = outlier.filters.map(|filter| filter.level);
+        assert!((slow - 20e3).abs() < 2e3, "{slow}");
+        let (before, _) = after(12 + 500, |n| stepped(n) + noise[n]);
+        // Twelve acknowledgements later: all these packets had left before it was known.
+        let (wander, _) = after(12 + 512, |n| stepped(n) + noise[n]);
+        let levels = wander.filters.map(|filter| filter.level);
+        let is_there = |level: &f64| (level - 80e3).abs() < 5e3;
+        assert!(levels.iter().all(is_there), "{levels:?}");
+        let widths = [before, wander].map(|wander| sqrt(wander.variance(0.0)));
+        assert!(widths[1] > 8.0 * widths[0], "{widths:?}");
     }
 
     #[test]

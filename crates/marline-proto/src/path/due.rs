@@ -32,7 +32,7 @@ fn moved(at: Instant, by_us: f64) -> Instant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::ArrivalForecast;
+    use crate::law::ArrivalForecast;
     use crate::sched::tests::path;
 
     const NOW: Instant = Instant::from_millis(1_000);

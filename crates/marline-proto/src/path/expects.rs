@@ -4,11 +4,10 @@ use alloc::boxed::Box;
 
 use marline_base::Instant;
 
-use super::arrival::Beliefs;
 use super::sent::Settled;
 use super::track::Path;
 use super::view::PathView;
-use crate::law::{Arrival, Calibration, Carries, Law, Left, Silence};
+use crate::law::{Arrival, ArrivalForecast, Calibration, Carries, Law, Left, Silence};
 use crate::wire::PathId;
 
 /// What was expected of a packet as it left, by the path's law and by what schedulers see.
@@ -48,9 +47,8 @@ impl Path {
         self.law.on_sent(now, size, self.carries())
     }
 
-    /// A packet arrived; `beliefs` are those of when it left.
-    pub(crate) fn on_arrival(&mut self, now: Instant, arrival: &Arrival, beliefs: Beliefs) {
-        self.arrival.on_arrival(now, arrival, beliefs);
+    /// A packet arrived.
+    pub(crate) fn on_arrival(&mut self, now: Instant, arrival: &Arrival) {
         self.law.on_arrival(now, arrival);
     }
 
@@ -65,7 +63,6 @@ impl Path {
 
     /// The clocks differ by something else than before: no delay that was learnt is right.
     pub(crate) fn on_clock_jump(&mut self) {
-        self.arrival.restart();
         self.law.restart();
     }
 
@@ -94,6 +91,13 @@ impl Path {
             silence: self.silence(now),
             view: Box::new(self.view(0)),
         }
+    }
+
+    /// The law in short, for schedulers.
+    pub(super) fn forecast(&self) -> Option<ArrivalForecast> {
+        let unheard = self.ledger.unheard_packets().next();
+        self.law
+            .forecast(self.carries(), unheard.map(|p| (p.sent, &p.left)))
     }
 
     /// How often the law came true.

@@ -16,7 +16,6 @@ use core::ops::RangeInclusive;
 use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
-use super::arrival::Unheard;
 use super::rtt::{GRANULARITY, Rtt};
 use super::sent::{Fate, Rescued, SentFrame, SentPacket, Settled};
 use crate::flow::emission::EmissionKind;
@@ -189,7 +188,6 @@ impl Ledger {
             eliciting: packet.eliciting,
             rescued: packet.rescued,
             delivery: packet.delivery,
-            beliefs: packet.beliefs,
             left: packet.left,
             frames: core::mem::take(&mut packet.frames),
             spurious,
@@ -280,7 +278,6 @@ impl Ledger {
             eliciting: packet.eliciting,
             rescued: packet.rescued,
             delivery: packet.delivery,
-            beliefs: packet.beliefs,
             left: packet.left,
             frames: packet.frames.clone(),
             spurious: false,
@@ -366,18 +363,6 @@ impl Ledger {
     /// How many of the packets that are kept come before number `from` or are settled.
     fn place(&self, from: u64) -> usize {
         self.scan_from.max(from).saturating_sub(self.first) as usize
-    }
-
-    /// The first packet after the newest acknowledged one that is still open.
-    pub(crate) fn unheard(&self) -> Option<Unheard> {
-        let after = self.largest_acked? + 1;
-        let skip = after.saturating_sub(self.first) as usize;
-        let open = |p: &&SentPacket| p.fate == Fate::Outstanding && p.eliciting;
-        let packet = self.packets.iter().skip(skip).find(open)?;
-        Some(Unheard {
-            sent: packet.sent,
-            beliefs: packet.beliefs,
-        })
     }
 
     /// The first packets after the newest acknowledged one that are still open.

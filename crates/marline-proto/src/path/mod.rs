@@ -8,7 +8,7 @@
 //! | `received.rs`, `silence.rs` | packets received, and when to acknowledge them |
 //! | `relayed.rs`, `repeats.rs` | acknowledgements over another path's way back |
 //! | `rtt.rs`, `trips.rs`, `least.rs` | round-trip times |
-//! | `one_way.rs`, `arrival.rs` | forward delay, and when a packet that leaves now arrives |
+//! | `one_way.rs` | forward delay |
 //! | `expects.rs` | what the path's law ([`law`](crate::law)) says of a packet that leaves now |
 //! | `quiet.rs` | how long a path in reserve may be quiet |
 //! | `cost.rs` | what the path costs either end |
@@ -21,7 +21,6 @@
 //! | `forecast/` | capacity as a distribution, and what follows from it for a packet (SKIP) |
 //! | `pacer.rs`, `state.rs` | pacing; the path's state |
 
-mod arrival;
 mod control;
 mod cost;
 pub(crate) mod counters;
@@ -52,7 +51,6 @@ pub(crate) mod trips;
 pub(crate) mod view;
 
 pub use crate::flow::emission::EmissionKind;
-pub use arrival::ArrivalForecast;
 pub use expects::Foreseen;
 pub use state::PathState;
 

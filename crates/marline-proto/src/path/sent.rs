@@ -3,7 +3,6 @@
 use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
-use super::arrival::Beliefs;
 use super::control::Control;
 use super::delivery::DeliverySnapshot;
 use crate::flow::emission::EmissionKind;
@@ -52,8 +51,6 @@ pub(crate) struct SentPacket {
     /// Its symbols were sent again elsewhere because the path came under suspicion.
     pub(crate) rescued: bool,
     pub(crate) delivery: DeliverySnapshot,
-    /// What the path's arrival model believed when it left.
-    pub(crate) beliefs: Beliefs,
     /// What the path's law was when it left.
     pub(crate) left: Left,
     /// How long its acknowledgement would take at most, as far as was known when it left.
@@ -76,7 +73,6 @@ impl SentPacket {
             fate: Fate::Outstanding,
             rescued: false,
             delivery,
-            beliefs: Beliefs::default(),
             left: Left::default(),
             patience: Duration::ZERO,
             frames,
@@ -120,7 +116,6 @@ pub(crate) struct Settled {
     pub(crate) eliciting: bool,
     pub(crate) rescued: bool,
     pub(crate) delivery: DeliverySnapshot,
-    pub(crate) beliefs: Beliefs,
     pub(crate) left: Left,
     pub(crate) frames: SmallVec<[SentFrame; 1]>,
     /// It had been declared lost and arrived after all.

@@ -9,7 +9,6 @@ use alloc::boxed::Box;
 
 use marline_base::{Duration, Instant, Rate};
 
-use super::arrival::ArrivalModel;
 use super::cost::Cost;
 use super::counters::PathCounters;
 use super::delivery::DeliverySampler;
@@ -90,7 +89,6 @@ pub(crate) struct Path {
     pub(crate) pacer: Pacer,
     pub(crate) controller: Box<dyn Controller>,
     pub(crate) one_way: OneWay,
-    pub(crate) arrival: ArrivalModel,
     pub(crate) law: PathLaw,
     pub(crate) loss: LossMeter,
     pace: Pace,
@@ -183,7 +181,6 @@ impl Path {
             pacer: Pacer::new(now, mtu, controller.pacing_rate().unwrap_or(rate)),
             controller,
             one_way: OneWay::default(),
-            arrival: ArrivalModel::default(),
             law: PathLaw::default(),
             loss: LossMeter::default(),
             pace: Pace::default(),
@@ -365,7 +362,6 @@ impl Path {
     fn forget_lateness(&mut self, now: Instant) {
         self.recovered = self.recovered.filter(|at| now.since(*at) <= REMEMBERED);
         if self.recovered.is_some() && self.rtt.latest() < self.rtt.smoothed() / MUCH_SHORTER {
-            self.arrival.restart();
             self.law.on_recovery();
             self.recovered = None;
         }
@@ -393,7 +389,7 @@ impl Path {
             queueing: self.one_way.queueing(),
             back_queueing: self.one_way.back_queueing(),
             spacing: self.one_way.spacing(),
-            forecast: self.arrival.forecast(self.rate(), self.ledger.unheard()),
+            forecast: self.forecast(),
             symbol: self.symbol(),
             cost: self.cost.rank(),
             congestion: self.controller.view(),
@@ -419,7 +415,7 @@ impl Path {
         let service = self.rate().time_for(u64::from(self.symbol()));
         let margin = MISSING + service / 2;
         let late = self.ledger.open_from(from).take_while(|p| {
-            let by = self.arrival.arrives_by(p.sent, &p.beliefs);
+            let by = self.law.arrives_by(p.sent, &p.left);
             by.is_some_and(|by| by.saturating_add(margin.as_micros() as i64) < at_us as i64)
         });
         let late = late.count();
@@ -452,8 +448,7 @@ impl Path {
             self.last_eliciting_sent = now;
             self.probes = self.probes.saturating_sub(1);
             packet.left = self.expect(now, packet.size);
-            packet.beliefs = self.arrival.on_sent(now, packet.size, self.rate());
-            let behind_ours = self.rtt.min() + packet.beliefs.waits();
+            let behind_ours = self.rtt.min() + packet.left.waits();
             let trip = self.rtt.smoothed().max(behind_ours);
             packet.patience = trip + self.lateness(Duration::ZERO);
             self.ledger.on_sent(packet);
@@ -464,7 +459,6 @@ impl Path {
                 self.sampler.mark_app_limited(in_flight);
             }
         } else {
-            self.arrival.on_sent_beside(now, packet.size, self.rate());
             self.law.on_sent_beside(now, packet.size, self.carries());
             self.ledger.on_sent(packet);
         }

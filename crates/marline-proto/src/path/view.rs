@@ -2,8 +2,8 @@
 
 use marline_base::{Duration, Rate};
 
-use super::ArrivalForecast;
 use crate::congestion;
+use crate::law::ArrivalForecast;
 use crate::wire::PathId;
 
 /// What a scheduler sees of one path, as a snapshot.

@@ -4,7 +4,7 @@
 //! What differs from OLS (Xing et al., IEEE TWC 2021):
 //!
 //! * A packet's arrival on a path is forecast from arrival times at the receiver
-//!   ([`ArrivalForecast`](crate::path::ArrivalForecast)): one clock for all paths, no halved round
+//!   ([`ArrivalForecast`](crate::law::ArrivalForecast)): one clock for all paths, no halved round
 //!   trips, our own queue by recursion instead of equation (2)'s share of a window.
 //! * Paths are compared by when a packet is of *use*: where packets overtake each other, it waits
 //!   for those that left before it on the same path. The interval ends at the 95th percentile of

@@ -130,7 +130,7 @@ impl Session {
                     left: packet.left,
                     own_way: via == ack.path,
                 };
-                path.on_arrival(now, &arrival, packet.beliefs);
+                path.on_arrival(now, &arrival);
             }
         }
         let lost = path.ledger.detect_lost(now, &path.rtt);

@@ -14,8 +14,6 @@ use marline_proto::path::Foreseen;
 pub enum Estimator {
     /// The path's law.
     Law,
-    /// `ArrivalForecast`: its expected arrival, normal, with its 95th percentile.
-    Forecast,
     /// `PathView::arrival`: half the smallest round trip and what stands before the packet, normal,
     /// with the deviation of round trips.
     View,
@@ -26,8 +24,6 @@ pub enum Estimator {
 /// What is claimed of a packet: `None` where nothing is known yet.
 pub type Claim = Option<Law>;
 
-/// z of the 95th percentile of a normal law.
-const Z95: f64 = 1.644_854;
 /// A normal variable's deviation over its mean absolute value: √(π/2).
 const OVER_MEAN: f64 = 1.253_314;
 /// No law is narrower (µs): what timers of hosts take, and what the path's law assumes.
@@ -40,13 +36,12 @@ const LEAST: usize = 8;
 
 impl Estimator {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Law, Self::Forecast, Self::View, Self::Recent];
+    pub const ALL: [Self; 3] = [Self::Law, Self::View, Self::Recent];
 
     /// What tables call it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Law => "law",
-            Self::Forecast => "forecast",
             Self::View => "view",
             Self::Recent => "last 256",
         }
@@ -86,19 +81,14 @@ impl Recent {
 }
 
 /// What all estimators say of a packet that leaves now, in the order of [`Estimator::ALL`].
-pub(super) fn claims(now: Instant, foreseen: &Foreseen, recent: &mut Recent) -> [Claim; 4] {
+pub(super) fn claims(now: Instant, foreseen: &Foreseen, recent: &mut Recent) -> [Claim; 3] {
     let (view, us) = (&foreseen.view, now.as_nanos() as f64 / 1e3);
     let normal =
         |delay: f64, deviation: f64| Law::normal(us + delay, deviation.max(NARROWEST), view.loss);
-    let forecast = view.forecast.map(|forecast| {
-        let wait = forecast.free.since(now).as_nanos() as f64 / 1e3;
-        normal(wait + forecast.offset_us, forecast.late_us / Z95)
-    });
     let arrival = view.arrival(foreseen.size as u32).as_nanos() as f64 / 1e3;
     let deviation = OVER_MEAN * view.rtt_var.as_nanos() as f64 / 1e3;
     [
         foreseen.law.as_deref().copied(),
-        forecast,
         Some(normal(arrival, deviation)),
         recent.normal(now).map(|(mean, sd)| normal(mean, sd)),
     ]

@@ -16,7 +16,7 @@ const ALL: &str = "all";
 pub(super) struct Judged {
     pub(super) set: String,
     pub(super) name: String,
-    pub(super) scores: [(Estimator, Score); 4],
+    pub(super) scores: [(Estimator, Score); 3],
 }
 
 /// What an estimator was worth over the links of a set: means over runs, each counting the same.

@@ -24,7 +24,7 @@ type Way = (String, bool, PathId);
 #[derive(Debug, Default)]
 struct Direction {
     /// Claims of packets under way; all of them or none.
-    open: BTreeMap<u64, (Instant, [Claim; 4])>,
+    open: BTreeMap<u64, (Instant, [Claim; 3])>,
     /// When packets left, until they are acknowledged.
     recent: Recent,
 }
@@ -33,7 +33,7 @@ struct Direction {
 struct Seen {
     from: Instant,
     ways: BTreeMap<Way, Direction>,
-    scores: [Score; 4],
+    scores: [Score; 3],
     now: Instant,
 }
 
@@ -78,7 +78,7 @@ impl Witness {
 
     /// The scores, in the order of [`Estimator::ALL`]. What left long before the end and did not
     /// arrive is lost.
-    pub fn scores(&self) -> [(Estimator, Score); 4] {
+    pub fn scores(&self) -> [(Estimator, Score); 3] {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = &mut *seen;
         for way in seen.ways.values_mut() {
@@ -93,7 +93,7 @@ impl Witness {
     }
 }
 
-fn lost(scores: &mut [Score; 4], claims: &[Claim; 4]) {
+fn lost(scores: &mut [Score; 3], claims: &[Claim; 3]) {
     for (score, claim) in scores.iter_mut().zip(claims) {
         if let Some(law) = claim {
             score.on_lost(law);

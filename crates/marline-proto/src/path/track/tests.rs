@@ -42,7 +42,7 @@ fn path() -> Path {
             left: packet.left,
             own_way: true,
         };
-        path.on_arrival(now, &arrival, packet.beliefs);
+        path.on_arrival(now, &arrival);
     }
     path
 }

@@ -3,7 +3,8 @@
 use marline_base::{Duration, Instant};
 
 use super::super::PathView;
-use crate::path::{ArrivalForecast, LOSSY};
+use crate::law::ArrivalForecast;
+use crate::path::LOSSY;
 
 /// A spread below so many packets' transmission times is not worth a copy.
 pub(super) const NOISE: f64 = 3.0;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::path::ArrivalForecast;
+use crate::law::ArrivalForecast;
 use crate::sched::PathView;
 use crate::sched::tests::{Backlog, path};
 use crate::wire::PathId;

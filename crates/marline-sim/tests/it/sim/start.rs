@@ -44,33 +44,36 @@ impl Pair {
     }
 }
 
+/// The geometric mean of that over pairs of five rates about this one: which sample of a rate is the
+/// largest in a start is luck, and one pair says little.
+fn about(mbps: f64, trips: [u64; 2], after: u64) -> f64 {
+    let rates = [0.8, 0.9, 1.0, 1.1, 1.2];
+    let logs = rates.map(|part| Pair::of(part * mbps, trips).start(after, 1).ln());
+    (logs.iter().sum::<f64>() / 5.0).exp()
+}
+
 /// The one path's capacity is known when its first queue grows, and the other one carries its share
 /// by then.
 #[test]
 fn a_stream_begins_with_a_short_queue_only() {
-    let p99 = Pair::of(6.0, [20, 40]).start(1_000, 1);
-    // 24; 32 where nobody says what is needed. With copies of all to the path that is warmed up 27,
-    // with the queue unseen until it no longer grows 29.
-    assert!(p99 < 26.5, "{p99} ms");
-    let p99 = Pair::of(6.0, [20, 160]).start(1_000, 1);
-    // 104; 136, 178 and 142, and 119 where a window that was never filled is taken for a rate.
-    assert!(p99 < 113.0, "{p99} ms");
+    let p99 = [[20, 40], [20, 160]].map(|trips| about(6.0, trips, 1_000));
+    // 31 and 105.
+    assert!(p99[0] < 34.0 && p99[1] < 122.0, "{p99:?} ms");
 }
 
 /// Paths begin with what is needed of them, whether that is more than anybody would guess or less.
 #[test]
 fn a_stream_begins_at_its_own_rate() {
     let cases = [
-        // 116, and 160 where it begins with its session; with no more than 256 packets 132, with a
-        // guess 3 % of it is given up.
-        (24.0, 160, 1_000, 118.0),
-        (24.0, 160, 0, 190.0),
-        // 88; 105 where a window that was never filled is taken for a rate. 51, and 96.
-        (1.2, 160, 1_000, 96.0),
-        (1.2, 80, 1_000, 70.0),
+        // 126, and 184 where it begins with its session.
+        (24.0, 160, 1_000, 140.0),
+        (24.0, 160, 0, 200.0),
+        // 93 and 48.
+        (1.2, 160, 1_000, 102.0),
+        (1.2, 80, 1_000, 60.0),
     ];
     for (mbps, trip, after, most) in cases {
-        let p99 = Pair::of(mbps, [20, trip]).start(after, 1);
+        let p99 = about(mbps, [20, trip], after);
         assert!(p99 < most, "{mbps} Mb/s, {trip} ms: {p99} ms");
     }
 }

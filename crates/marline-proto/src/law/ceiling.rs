@@ -4,8 +4,8 @@
 //! either way. Where delay only wanders between bounds, a path that is quick now may become much
 //! slower and a slow one hardly: that is to be seen over a longer time only.
 
-use super::Upper;
-
+/// The percentile that it is.
+const UPPER: f64 = 0.95;
 /// Packets in the mean.
 const MEMORY: f64 = 1_024.0;
 /// Packets in the mean deviation from it.
@@ -24,7 +24,11 @@ const LEAST: f64 = 1e3;
 pub(super) struct Ceiling {
     packets: f64,
     mean: f64,
-    beyond: Upper,
+    /// Mean deviation from the mean.
+    deviation: f64,
+    /// How far the percentile is beyond the mean, at least zero: by stochastic approximation, in
+    /// steps of the deviation's size.
+    swing: f64,
 }
 
 impl Ceiling {
@@ -38,13 +42,18 @@ impl Ceiling {
         let beyond = residual - self.mean;
         self.mean += beyond / self.packets;
         let (packets, steps) = (self.packets.min(DEVIATION), self.packets.min(STEPS));
-        let upper = self.beyond.upper;
         let most = match self.packets < STEPS {
             true => f64::INFINITY,
-            false => upper.max(LEAST),
+            false => self.swing.max(LEAST),
         };
-        self.beyond
-            .learn(beyond, packets, steps, (upper / STALE, most));
+        self.deviation += (beyond.abs() - self.deviation) / packets;
+        let step = self.deviation.clamp(self.swing / STALE, most) / steps;
+        let share = if beyond > self.swing {
+            UPPER
+        } else {
+            UPPER - 1.0
+        };
+        self.swing = (self.swing + share * step).max(0.0);
     }
 
     /// The 95th percentile (µs).
@@ -54,7 +63,7 @@ impl Ceiling {
 
     /// How far that is from the mean (µs): the path's delay variation.
     pub(super) fn swing(&self) -> f64 {
-        self.beyond.upper
+        self.swing
     }
 }
 
