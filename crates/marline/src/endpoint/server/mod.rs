@@ -66,7 +66,7 @@ pub struct ServerOptions {
     /// one thread reads, decrypts and answers what a session's paths bring. A client's sessions are
     /// all on one; a new client is put on the worker that its packets come to, unless another one
     /// has fewer sessions. Where the system does not share packets out among sockets
-    /// ([`BALANCES`](crate::carrier::BALANCES)), there is one whatever this says.
+    /// ([`BALANCES`]), there is one whatever this says.
     ///
     /// What serves a session runs best on its thread: spawn it on [`Session::runtime`]. What runs
     /// on those of the other workers ends with the server.
