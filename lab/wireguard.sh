@@ -62,7 +62,8 @@ cpu() {
     echo $sum
 }
 
-# Bytes of IP packets that have left by devices of a namespace: all that were counted, less Ethernet's headers.
+# Bytes of IP packets that have left by devices of a namespace: all that were counted, less
+# Ethernet's headers.
 left() {
     local where=$1 device
     shift

@@ -8,6 +8,9 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports on stdout")]
 
+#[path = "common/session.rs"]
+mod session;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,12 +19,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use marline::carrier::{Attempt, CarrierChoice, Dial, ListenConfig, Listener, PathCarrier};
-use marline::endpoint::{Accepted, Driver, Session};
+use marline::carrier::{Attempt, CarrierChoice, Dial, ListenConfig, Listener};
+use marline::endpoint::Accepted;
 use marline::identity::{AllowList, Identity};
-use marline_proto::path::PathParams;
-use marline_proto::wire::{FlowKind, Params, PathId};
-use marline_proto::{Config, FlowOptions, Session as Machine, Side};
+use marline_proto::wire::{FlowKind, PathId};
+use marline_proto::{FlowOptions, Side};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -277,30 +279,8 @@ mod bare {
 mod ours {
     //! A whole Marline session: one stream over both paths.
 
+    use super::session::{add, params, session};
     use super::*;
-
-    fn session(side: Side, params: &[u8]) -> Result<(Driver, Session), Failure> {
-        let peer = Params::decode(params)?;
-        let (driver, handle) =
-            Driver::new(|now| Machine::new(now, side, Config::default(), peer, 1))?;
-        Ok((driver, handle))
-    }
-
-    fn params() -> Bytes {
-        let mut params = Vec::new();
-        Config::default().params().encode(&mut params);
-        params.into()
-    }
-
-    fn add(handle: &Session, path: PathId, mut carrier: PathCarrier) -> Result<(), Failure> {
-        use marline::carrier::Carrier as _;
-        let params = PathParams {
-            max_datagram: carrier.least_datagram(),
-            rtt: carrier.rtt(),
-            ..PathParams::default()
-        };
-        Ok(handle.add_path(path, "bench", &params, Box::new(carrier))?)
-    }
 
     pub(super) fn receive(
         (server, client): (&Identity, &Identity),

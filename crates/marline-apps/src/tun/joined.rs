@@ -30,8 +30,8 @@ pub(super) const HEAD: usize = 3;
 /// takes 6 ms at 20 Mb/s; the kernel joins no more than a connection sends in 1 ms
 /// (`tcp_tso_autosize`), but where the packets come from a network behind this host.
 const MOST: usize = 16 << 10;
-/// Fewest bytes of payload in a segment of joined packets: each message becomes 256 packets at most.
-/// Linux's TCP sends segments of 536 bytes where it knows nothing.
+/// Fewest bytes of payload in a segment of joined packets, so that a message becomes 256 packets at
+/// most. TCP sends segments of 536 bytes where it knows nothing (RFC 9293 section 3.7.1).
 const LEAST_SEGMENT: u16 = 256;
 
 /// Where the fields of IPv4 and IPv6 headers are.

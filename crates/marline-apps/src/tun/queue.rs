@@ -114,7 +114,7 @@ impl Queue {
         }
     }
 
-    /// Adds packets that came at once, in their order; those for which there is no room are dropped.
+    /// Adds packets that came at once, in their order; without room they are dropped.
     pub(super) fn push_all(&self, packets: impl Iterator<Item = Bytes>) {
         let now = self.now();
         let mut line = self.line();

@@ -1,20 +1,20 @@
 //! The clients: sessions of the library, with a thread for each core.
 
 use super::Failure;
+use super::session::{add, params, session};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::{BufMut, Bytes, BytesMut};
-use marline::carrier::{Bind, Carrier as _, CarrierChoice, Dial, PathCarrier, SocketSpec};
-use marline::endpoint::{Driver, Packets, Session, Stream};
+use marline::carrier::{Bind, CarrierChoice, Dial, SocketSpec};
+use marline::endpoint::{Packets, Session, Stream};
 use marline::identity::{Identity, PublicKey};
 use marline_apps::live::{LiveDefaults, LiveIn};
 use marline_apps::proxy::{Host, Protocol, Target};
-use marline_proto::path::PathParams;
-use marline_proto::wire::{FlowKind, Params, PathId};
-use marline_proto::{Config, FlowOptions, Session as Machine, Side};
+use marline_proto::wire::{FlowKind, PathId};
+use marline_proto::{FlowOptions, Side};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, interval_at, sleep};
@@ -78,7 +78,7 @@ impl Shared {
 /// What each session sends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What {
-    /// Records of so many bytes to the server's live entry, one after each such time.
+    /// Records of this length (bytes) to the server's live entry, one after each such time.
     Records(usize, Duration),
     /// A stream to a TCP port behind the server, a piece after each such time.
     Bytes(SocketAddr, Duration),
@@ -90,21 +90,6 @@ pub(crate) enum Phase {
     Idle,
     Sending,
     Over,
-}
-
-fn params() -> Bytes {
-    let mut params = Vec::new();
-    Config::default().params().encode(&mut params);
-    params.into()
-}
-
-fn add(handle: &Session, path: PathId, mut carrier: PathCarrier) -> Result<(), Failure> {
-    let params = PathParams {
-        max_datagram: carrier.least_datagram(),
-        rtt: carrier.rtt(),
-        ..PathParams::default()
-    };
-    Ok(handle.add_path(path, "bench", &params, Box::new(carrier))?)
 }
 
 /// One session with a path from each source.
@@ -119,9 +104,7 @@ async fn open(addr: SocketAddr, key: PublicKey, client: &Identity) -> Result<Ses
     };
     let dialled = dial(SOURCES[0]).connect(client).await?;
     let opened = dialled.open(PathId(0), params()).await?;
-    let theirs = Params::decode(&opened.params)?;
-    let (driver, handle) =
-        Driver::new(|now| Machine::new(now, Side::Client, Config::default(), theirs, 1))?;
+    let (driver, handle) = session(Side::Client, &opened.params)?;
     add(&handle, PathId(0), opened.carrier)?;
     tokio::spawn(driver);
     for (number, source) in (1..).zip(&SOURCES[1..]) {
@@ -170,7 +153,8 @@ async fn send(
     }
 }
 
-/// Writes a piece in each turn; turns that were missed because the stream took none are made up for.
+/// Writes a piece in each turn; turns that were missed because the stream took none are made up
+/// for.
 async fn write(mut stream: Stream, pace: Duration, mut phase: watch::Receiver<Phase>) {
     let piece = vec![0; PIECE];
     let mut turns = interval(pace);

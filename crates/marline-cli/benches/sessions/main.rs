@@ -7,17 +7,17 @@
 //!
 //! The server is the program, a process of its own. Its clients are sessions of the library in this
 //! process, one thread for each core, with a key each and two paths over loopback, unshaped. Each
-//! sends records, MPEG transport packets of together 1316 bytes or as many as asked for (5264 is a
+//! sends records, MPEG transport packets of 1316 bytes in all or what `record` says (5264 is a
 //! frame of a camera), at a steady pace to a live entry of the server, which hands them to a socket
 //! of this process. Delay is from there to there. Clients and that socket need CPU of the same
 //! cores, about as much as the server, so delay and losses are worse than beside clients elsewhere;
 //! CPU seconds are the server's alone.
 //!
-//! With `bulk` the streams go to TCP ports of this process. What the busiest of the server's threads
-//! takes for a megabit bounds what the server carries where each thread has a core to itself: on a
-//! machine whose cores the clients need, too, throughput cannot show it. Time in which a thread
-//! waits for another one is not seen so; they share no lock for a packet but that of the table of
-//! connections that a packet came astray from.
+//! With `bulk` the streams go to TCP ports of this process. What the busiest of the server's
+//! threads takes for a megabit bounds what the server carries where each thread has a core to
+//! itself: on a machine whose cores the clients need, too, throughput cannot show it. Time in which
+//! a thread waits for another one is not seen; they share no lock for a packet but that of the table
+//! of connections that a packet came astray from.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -25,6 +25,7 @@
 //! | `bulk.rs` | streams, by workers |
 //! | `crowd.rs`, `load.rs` | the clients |
 //! | `server.rs` | the server's process |
+//! | `../common/session.rs` | a session with carriers of its own |
 
 #![allow(clippy::print_stdout, reason = "a benchmark reports on stdout")]
 
@@ -32,6 +33,8 @@ mod bulk;
 mod crowd;
 mod load;
 mod server;
+#[path = "../common/session.rs"]
+mod session;
 mod steady;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -91,7 +94,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// From one piece of so many bytes that a session sends to the next.
+    /// From one piece of this length (bytes) that a session sends to the next.
     pub(crate) fn pace(&self, bytes: usize) -> Duration {
         Duration::from_secs_f64(bytes as f64 * 8e-6 / self.mbit.max(0.001))
     }

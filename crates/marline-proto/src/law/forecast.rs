@@ -5,9 +5,10 @@ use marline_base::{Duration, Instant};
 
 use super::{Carries, Left, PathLaw};
 
-/// A standard normal variable's 95th percentile.
+/// 95th percentile of a standard normal variable.
 const Z95: f64 = 1.644_854;
-/// What should have arrived is missing when it is later than this many 95th percentiles.
+/// What should have arrived is missing when it is later than this many 95th percentiles: of normal
+/// delays one in two thousand is.
 const MISSING: f64 = 2.0;
 
 /// When a packet would arrive.
@@ -84,8 +85,8 @@ impl PathLaw {
         Some(left.saturating_add(trip as i64))
     }
 
-    /// 95th percentile of how much later than expected packets of this variance (µs²) arrive, by the
-    /// middle of their law (µs).
+    /// 95th percentile of how much later than expected packets of this variance (µs²) arrive, by
+    /// the middle of their law (µs).
     fn late(&self, variance: f64) -> f64 {
         Z95 * self.scatter.spread() * sqrt(variance)
     }

@@ -26,9 +26,9 @@ const FULL: f64 = 1_258.0;
 const MEMORY: f64 = 1_024.0 * FULL;
 /// The mean is believed in place of the path's rate by what it is of; wholly from 64 packets on.
 const TRUSTED: f64 = MEMORY / 16.0;
-/// Packets in the mean of what the path was thought to carry.
-const FORGET: f64 = 256.0;
-/// A path that is thought to be quicker than before by this factor is learnt again.
+/// A path whose packets are thought to take less than this share of the time that they took is learnt
+/// again: the inverse of BBR's gain of 1.25 by which it looks for more (Cardwell et al., 2016), which
+/// rates do not pass while the path stays as it is.
 const QUICKER: f64 = 0.8;
 /// No service is quicker than the path's rate says, which is a maximum, and none is slower by more
 /// than this factor: few gaps of jitter, or a stall, may make a mean anything.
@@ -62,7 +62,8 @@ pub(super) struct Service {
     /// Discounted gaps (µs), and bytes that were served in them.
     gaps: f64,
     bytes: f64,
-    /// µs for a byte on the link at the rate that the path was thought to have meanwhile.
+    /// µs for a byte on the link at the rate that the path was thought to have meanwhile, the mean
+    /// over about as many packets.
     basis: f64,
     /// Discounted squares of waits, and of how wrong they were (µs²).
     waited: f64,
@@ -142,7 +143,7 @@ impl Service {
             (self.gaps, self.bytes) = (0.0, 0.0);
             self.basis = given;
         } else {
-            self.basis += (given - self.basis) / (1.0 + self.bytes / FULL).min(FORGET);
+            self.basis += (given - self.basis) / (1.0 + self.bytes / FULL);
         }
     }
 

@@ -42,10 +42,21 @@ impl Link {
         self.law.after(self.now, 0, Self::CARRIES, silence)
     }
 
+    /// The first packet that should be acknowledged next: when it left, and what was believed then.
+    fn unheard(&self) -> Option<(Instant, &Left)> {
+        let packet = self.open.iter().find(|packet| packet.0 > self.newest)?;
+        Some((packet.1, &packet.2))
+    }
+
     fn forecast(&self) -> Option<ArrivalForecast> {
-        let unheard = self.open.iter().find(|packet| packet.0 > self.newest);
-        let unheard = unheard.map(|(_, sent, left, _)| (*sent, left));
-        self.law.forecast(Self::CARRIES, unheard)
+        self.law.forecast(Self::CARRIES, self.unheard())
+    }
+
+    /// How long after its departure feedback of that packet is due (µs).
+    fn patience(&self) -> u64 {
+        let (sent, _) = self.unheard().unwrap();
+        let due = self.forecast().unwrap().due.unwrap();
+        due.since(sent).as_nanos() as u64 / 1_000
     }
 
     /// A packet leaves; it takes this long (µs), or is lost.
@@ -153,13 +164,7 @@ fn in_short_it_is_a_time_a_spread_and_when_feedback_is_due() {
         "{forecast:?}"
     );
     // 30 ms there, and 20 ms until it is known; packets leave every 2 ms.
-    let (next, ..) = link
-        .open
-        .iter()
-        .map(|p| (p.1, p.0))
-        .find(|p| p.1 > link.newest)
-        .unwrap();
-    let due = forecast.due.unwrap().since(next).as_micros();
+    let due = link.patience();
     assert!((50_000..53_000).contains(&due), "{due} µs");
 
     // Even over ±20 ms, for each packet by itself: the 95th percentile is 18 ms beyond the mean.
@@ -171,13 +176,7 @@ fn in_short_it_is_a_time_a_spread_and_when_feedback_is_due() {
     // With one every 2 ms the latest is √(160π)/2 = 11 ms before 80 ms, and 9 ms beyond the mean.
     assert!((8e3..12e3).contains(&forecast.behind_us), "{forecast:?}");
     // Such a packet's silence means nothing until the latest of them would be there.
-    let (next, ..) = link
-        .open
-        .iter()
-        .map(|p| (p.1, p.0))
-        .find(|p| p.1 > link.newest)
-        .unwrap();
-    let due = forecast.due.unwrap().since(next).as_micros();
+    let due = link.patience();
     assert!((85_000..115_000).contains(&due), "{due} µs");
 }
 

@@ -28,9 +28,9 @@ const SCALED: f64 = 48.0;
 /// The same in the mean that counts where it is larger: a tenth of a second of such a path, so that
 /// the law is wide as soon as a link changes.
 const QUICK: f64 = 8.0;
-/// Three acknowledgements in succession to the same side of the level, and so much farther than the
-/// scatter (its mean absolute value), show a step of the delay, whatever the filter's λ: chance makes
-/// one of a hundred million.
+/// Three acknowledgements in succession on one side of the level, each farther from it than this
+/// many mean absolute values of the scatter, show a step of the delay, whatever the filter's λ:
+/// chance makes one of a million (a normal variable is as far to one side once in 120).
 const STEP: f64 = 3.0;
 /// Acknowledgements in a filter's weight.
 const WEIGHED: f64 = 24.0;

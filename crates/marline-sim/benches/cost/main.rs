@@ -5,8 +5,8 @@
 //! * `check`, the default, compares with `benches/cost/kept.csv`: 5 % more at either end of a case
 //!   is an error, and the functions that have changed are printed.
 //! * `keep` writes that file.
-//! * `schedulers` prints what streams cost by scheduler, coded and not, over links that lose no packet
-//!   or a fiftieth, for each Mb delivered, as CSV: what Figure 9 of S-EDPF shows of a device.
+//! * `schedulers` prints what streams cost by scheduler, coded and not, over links that lose no
+//!   packet or a fiftieth, for each Mb delivered, as CSV: what Figure 9 of S-EDPF shows of a device.
 //!
 //! A case is a kind of flow, alone or beside 199 others that share its load. Two sessions over two
 //! links of 200 Mb/s; half a second, which begins when flows have found their rate. The load is

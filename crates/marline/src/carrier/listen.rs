@@ -80,7 +80,8 @@ impl fmt::Debug for Listener {
 }
 
 impl Listener {
-    /// Opens the sockets. Needs a tokio runtime, which answers clients and takes TCP connections in.
+    /// Opens the sockets. Needs a tokio runtime, which answers clients and takes TCP connections
+    /// in.
     ///
     /// # Errors
     /// A socket that cannot be opened, or a value that is out of range.

@@ -41,9 +41,9 @@ pub enum Accepted {
     Objects(Objects),
 }
 
-/// What a path costs (bytes): its connection's state and its part of what an idle session has, some
-/// 64 KiB with two paths (`cargo bench -p marline-cli --bench sessions -- 1000 1 mbit=0`).
-const CARRIER_COST: u64 = 32 << 10;
+/// What a path costs (bytes): its connection's state and its part of what an idle session has,
+/// 68 KiB with two paths (`cargo bench -p marline-cli --bench sessions -- 1000 1 mbit=0`).
+const CARRIER_COST: u64 = 34 << 10;
 
 impl Session {
     /// Of a session that runs on the runtime of now.
@@ -55,9 +55,9 @@ impl Session {
         }
     }
 
-    /// The runtime that its packets are handled on. Tasks that use its flows cost least there: where
-    /// a [server has several workers](crate::ServerOptions::workers), others have to be woken on
-    /// another thread.
+    /// The runtime that its packets are handled on. Tasks that use its flows cost least there:
+    /// where a [server has several workers](crate::ServerOptions::workers), others have to be woken
+    /// on another thread.
     pub fn runtime(&self) -> &Handle {
         &self.runtime
     }
