@@ -16,6 +16,9 @@ use crate::gf256::{self, Kernel};
 const NO_COLUMN: u16 = u16::MAX;
 /// Repair symbols that may be kept beyond two for each equation.
 const SPARE_REPAIRS: usize = 8;
+/// Buffers of forgotten symbols that wait for new ones: a burst of that many arrives without an
+/// allocation, and more of them would be memory that nobody uses.
+const SPARE_BUFFERS: usize = 16;
 
 /// Recovers source symbols.
 ///
@@ -25,9 +28,10 @@ const SPARE_REPAIRS: usize = 8;
 /// most [`Limits::window`] equations with about two repair symbols for each: with the default
 /// limits 2 MiB at worst, 1 MiB when full of symbols and without a loss.
 ///
-/// Symbols that were received leave by themselves when room is needed. Missing ones never do:
-/// [`forget_before`](Decoder::forget_before) gives them up, and until then symbols too far ahead
-/// are refused.
+/// Symbols that were received leave by themselves when room is needed, or before that by
+/// [`forget_before`](Decoder::forget_before). Missing ones leave by the latter alone: it gives them
+/// up, and until then symbols too far ahead are refused. [`held`](Decoder::held) says what all of
+/// that takes.
 #[derive(Debug)]
 pub struct Decoder {
     kernel: &'static dyn Kernel,
@@ -36,8 +40,10 @@ pub struct Decoder {
     base: u64,
     /// One more than the newest symbol that any input named.
     end: u64,
-    /// A ring of a power of two of places.
+    /// A ring of a power of two of places. Those before `base` have no buffer.
     places: Vec<Place>,
+    /// Buffers of symbols that were forgotten.
+    spare: Vec<Framed>,
     /// Symbols between `base` and `end` that are not known, ascending.
     missing: Vec<u64>,
     equations: Equations,
@@ -170,6 +176,7 @@ impl Decoder {
             base: first,
             end: first,
             places: vec![place; (2 * limits.clamped_window()).next_power_of_two()],
+            spare: Vec::new(),
             missing: Vec::new(),
             equations: Equations::new(kernel),
             columns: Vec::new(),
@@ -190,7 +197,9 @@ impl Decoder {
             self.drop_equations();
             return Err(Refusal::Contradiction { symbol: number });
         }
-        self.places[place].framed.set(symbol);
+        let mut framed = self.buffer(place);
+        framed.set(symbol);
+        self.places[place].framed = framed;
         if let Some(column) = self.know(number) {
             self.equations.know(column);
             self.settle()?;
@@ -272,6 +281,10 @@ impl Decoder {
             } else {
                 self.give_up(leaving);
             }
+            let framed = mem::take(&mut self.places[place].framed);
+            if self.spare.len() < SPARE_BUFFERS {
+                self.spare.push(framed);
+            }
             self.places[place].known = false;
             self.base += 1;
         }
@@ -282,6 +295,17 @@ impl Decoder {
         self.base = self.base.max(number);
         self.end = self.end.max(number);
         self.tidy();
+    }
+
+    /// Bytes that it takes, at most: its places, the symbols that it remembers, and the repair
+    /// symbols of its equations.
+    pub fn held(&self) -> u64 {
+        let frame = Framed::most(self.limits.symbol.into()) as u64;
+        let remembered = self.end - self.base - self.missing.len() as u64;
+        let places = self.places.len() as u64;
+        places * mem::size_of::<Place>() as u64
+            + (remembered + self.spare.len() as u64) * frame
+            + self.repairs.len() as u64 * (places + frame)
     }
 
     /// How much is known.
@@ -309,6 +333,16 @@ impl Decoder {
 
     fn place(&self, number: u64) -> usize {
         (number & (self.places.len() as u64 - 1)) as usize
+    }
+
+    /// The buffer of a place, or one that nobody uses.
+    fn buffer(&mut self, place: usize) -> Framed {
+        let framed = mem::take(&mut self.places[place].framed);
+        if framed.is_empty() {
+            self.spare.pop().unwrap_or_default()
+        } else {
+            framed
+        }
     }
 
     /// Makes the symbols from `start` to `end` remembered ones, if that costs no missing one.
@@ -435,7 +469,7 @@ impl Decoder {
             .iter()
             .map(|(number, _)| {
                 let place = self.place(*number);
-                mem::take(&mut self.places[place].framed)
+                self.buffer(place)
             })
             .collect();
         let sources: Vec<&[u8]> = known

@@ -25,6 +25,16 @@ impl Framed {
         frame
     }
 
+    /// Has it no buffer?
+    pub(super) fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// The longest buffer for symbols of at most `symbol` bytes.
+    pub(super) fn most(symbol: usize) -> usize {
+        (HEADER + symbol).next_multiple_of(ALIGNMENT) + ALIGNMENT - 1
+    }
+
     /// Room for `len` bytes of frame that hold anything.
     fn room(&mut self, len: usize) -> &mut [u8] {
         if self.buffer.len() < self.start + len {

@@ -99,7 +99,7 @@ impl Session {
         };
         self.on_frame(now, via, datagram, frame_of(symbol.flow, &content));
         let taken = self
-            .decoder(symbol.flow)
+            .decoder(now, symbol.flow)
             .map(|decoder| decoder.source(symbol.symbol, symbol.content));
         if let Some(Err(broken)) = taken {
             let reason = format!("flow {}: {}", symbol.flow.0, broken.0);
@@ -122,7 +122,8 @@ impl Session {
             let reason = format!("a repair symbol for flow {}, which was never opened", id.0);
             return self.fail(close_code::PROTOCOL, reason);
         }
-        let taken = self.decoder(id).map(|decoder| decoder.repair(repair));
+        let decoder = self.decoder(now, id);
+        let taken = decoder.map(|decoder| decoder.repair(repair));
         if let Some(Err(broken)) = taken {
             let reason = format!("flow {}: {}", id.0, broken.0);
             return self.fail(close_code::PROTOCOL, reason);
@@ -145,8 +146,13 @@ impl Session {
         self.fail(close_code::PROTOCOL, reason);
     }
 
-    /// The decoder of a flow that still expects something; it gets one if there may be one more.
-    fn decoder(&mut self, id: FlowId) -> Option<&mut CodeRecv> {
+    /// The decoder of a flow that still expects something, for what arrives now; the flow gets one
+    /// if there may be one more.
+    fn decoder(&mut self, now: Instant, id: FlowId) -> Option<&mut CodeRecv> {
+        let delay = self.peer_ack_delay();
+        let active = self.paths.iter();
+        let active = active.filter(|path| matches!(path.health, Health::Active));
+        let slowest = active.map(|path| path.rtt.probe_timeout(delay)).max();
         let flow = self.flows.get(&id)?;
         if flow.decoder.is_none() {
             let open = self.ending.is_none() && !flow.recv.is_complete() && flow.stopped.is_none();
@@ -160,7 +166,11 @@ impl Session {
             };
             self.flows.get_mut(&id)?.decoder = Some(Box::new(CodeRecv::new(limits)));
         }
-        self.flows.get_mut(&id)?.decoder.as_deref_mut()
+        let decoder = self.flows.get_mut(&id)?.decoder.as_deref_mut()?;
+        if let Some(probe_timeout) = slowest {
+            decoder.on_time(now, probe_timeout);
+        }
+        Some(decoder)
     }
 
     /// Delivers what came out of the code of a flow.

@@ -5,6 +5,7 @@ mod delay;
 mod faults;
 mod hostile;
 mod interval;
+mod memory;
 
 use marline_proto::path::PathParams;
 use marline_proto::sched::Choice;
