@@ -68,7 +68,7 @@ impl Session {
         self.ageing.begun = sent;
         // It had a round and no use for it: others first.
         self.demote();
-        let credit = self.send_credit - self.data_sent;
+        let credit = self.credit.left();
         let waits = |flow: &&Flow| {
             sent - flow.served_at >= ROUND * QUANTUM / 2
                 && (!flow.queues.is_all_empty() || flow.has_work(1, credit))

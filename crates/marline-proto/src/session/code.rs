@@ -118,7 +118,10 @@ impl Session {
         if !self.agreed(repair.payload.len() - CODED_LENGTH) {
             return;
         }
-        if !self.flows.contains_key(&id) && self.is_ours(id) && id.index() >= self.next_flow {
+        if !self.flows.contains_key(&id)
+            && self.is_ours(id)
+            && id.index() >= self.numbers.unopened()
+        {
             let reason = format!("a repair symbol for flow {}, which was never opened", id.0);
             return self.fail(close_code::PROTOCOL, reason);
         }

@@ -71,7 +71,7 @@ impl Session {
                 RecvHalf::Stream(_) | RecvHalf::Units(_) => return None,
             },
             Control::MaxData => Frame::MaxData(MaxData {
-                max: self.recv_credit,
+                max: self.credit.granted(),
             }),
             Control::MaxFlowData(flow) if !self.flows.contains_key(&flow) => {
                 let granted = self.starts.granted(flow.index());
@@ -90,7 +90,7 @@ impl Session {
                 RecvHalf::Packets(_) => return None,
             },
             Control::MaxFlows => Frame::MaxFlows(MaxFlows {
-                max: self.flow_limit,
+                max: self.numbers.peer_may_open(),
             }),
             Control::PathStatus(id) => {
                 let path = self.paths.iter().find(|p| p.id == id)?;

@@ -15,7 +15,83 @@ use super::Session;
 use super::flow::Flow;
 use crate::flow::RecvHalf;
 use crate::path::Control;
+use crate::stats;
 use crate::wire::FlowId;
+
+/// Bytes of all streams and units together: what this side may send, and what the peer may.
+#[derive(Debug)]
+pub(super) struct Credit {
+    /// That this side may send in all, and has sent.
+    may_send: u64,
+    sent: u64,
+    /// That the peer may send in all, has sent, and that was read.
+    granted: u64,
+    received: u64,
+    read: u64,
+}
+
+impl Credit {
+    pub(super) fn new(may_send: u64, granted: u64) -> Self {
+        Self {
+            may_send,
+            sent: 0,
+            granted,
+            received: 0,
+            read: 0,
+        }
+    }
+
+    /// Bytes that this side may still send.
+    pub(super) fn left(&self) -> u64 {
+        self.may_send - self.sent
+    }
+
+    pub(super) fn on_sent(&mut self, bytes: u64) {
+        self.sent += bytes;
+    }
+
+    /// The peer allows this side that many bytes in all. Whether that is more than before.
+    pub(super) fn on_granted(&mut self, max: u64) -> bool {
+        let more = max > self.may_send;
+        self.may_send = self.may_send.max(max);
+        more
+    }
+
+    /// Bytes that the peer may send in all.
+    pub(super) fn granted(&self) -> u64 {
+        self.granted
+    }
+
+    /// Bytes have arrived that had not. Whether the peer was allowed to send them.
+    pub(super) fn on_received(&mut self, bytes: u64) -> bool {
+        self.received += bytes;
+        self.received <= self.granted
+    }
+
+    pub(super) fn on_read(&mut self, bytes: u64) {
+        self.read += bytes;
+    }
+
+    /// Grants `window` bytes beyond what was read, if that is enough for a frame: `reserve` is what
+    /// a flow must be able to send without it.
+    fn renew(&mut self, window: u64, reserve: u64) -> bool {
+        let target = self.read + window;
+        // The less is left, the sooner: reserves must never wait for it.
+        let left = self.granted - self.received;
+        let enough = target >= self.granted + (window / 4).min((left / 2).max(reserve));
+        if enough {
+            self.granted = target;
+        }
+        enough
+    }
+
+    pub(super) fn stats(&self) -> stats::Credit {
+        stats::Credit {
+            send: (self.may_send, self.sent),
+            receive: (self.granted, self.received, self.read),
+        }
+    }
+}
 
 impl Session {
     /// Reading freed credit: the peer gets it when enough has come together.
@@ -28,11 +104,7 @@ impl Session {
         let reserve = self.config.reserve();
         let flows = self.config.max_flows.max(self.flows.len() as u64);
         let window = self.config.session_window + flows * reserve;
-        let target = self.data_read + window;
-        // The less is left, the sooner: reserves must never wait for it.
-        let left = self.recv_credit - self.data_received;
-        if target >= self.recv_credit + (window / 4).min((left / 2).max(reserve)) {
-            self.recv_credit = target;
+        if self.credit.renew(window, reserve) {
             self.control.insert(Control::MaxData);
             self.rest = None;
         }

@@ -25,8 +25,12 @@ impl Session {
     /// Tells paths whether live streams go beside what fills every window: that decides how long a
     /// queue may be.
     pub(super) fn set_live(&mut self) {
-        let beside = self.share.iter().any(|id| !self.watches.contains_key(&id));
-        let live = match (beside, self.looks.is_empty(), self.watches.is_empty()) {
+        let beside = self.share.iter().any(|id| !self.watches.has(id));
+        let live = match (
+            beside,
+            self.watches.next_look().is_none(),
+            self.watches.is_empty(),
+        ) {
             (false, ..) | (_, _, true) => Live::Absent,
             (true, true, false) => Live::Received,
             (true, false, false) => Live::Sent,
@@ -38,7 +42,7 @@ impl Session {
 
     /// The flow has something to send again. If it is no live stream, others may wait behind it.
     pub(super) fn on_active(&mut self, id: FlowId) {
-        if !self.watches.is_empty() && !self.watches.contains_key(&id) {
+        if !self.watches.is_empty() && !self.watches.has(id) {
             self.set_live();
         }
     }

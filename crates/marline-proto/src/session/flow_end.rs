@@ -107,11 +107,11 @@ impl Session {
     pub(super) fn discard(&mut self, id: FlowId) {
         if let Some(flow) = self.flows.get_mut(&id) {
             match &mut flow.recv {
-                RecvHalf::Stream(recv) => self.data_read += recv.discard(),
+                RecvHalf::Stream(recv) => self.credit.on_read(recv.discard()),
                 RecvHalf::Packets(recv) => recv.discard(),
                 RecvHalf::Units(recv) => {
                     recv.discard();
-                    self.data_read += recv.take_freed();
+                    self.credit.on_read(recv.take_freed());
                 }
             }
             flow.unread_since = None;
@@ -144,7 +144,9 @@ impl Session {
         }
         if let Some(flow) = self.flows.remove(&id) {
             let counters = self.counters_of(&flow);
-            self.closed_carried.add(&counters);
+            if self.numbers.on_over(self.is_ours(id), &counters) {
+                self.control.insert(Control::MaxFlows);
+            }
             self.bequeath(&flow);
             self.observer.soon(Record::FlowClosed { flow: id });
         }
@@ -162,16 +164,6 @@ impl Session {
         ] {
             self.control.remove(&control);
             self.asides.remove(&control);
-        }
-        self.closed_flows += 1;
-        if !self.is_ours(id) {
-            self.peer_flows_closed += 1;
-            let limit = self.peer_flows_closed + self.config.max_flows;
-            // In steps, so that short flows do not cost a frame each.
-            if limit >= self.flow_limit + self.config.max_flows.div_ceil(4) {
-                self.flow_limit = limit;
-                self.control.insert(Control::MaxFlows);
-            }
         }
         self.events.push_back(Event::FlowClosed(id));
     }

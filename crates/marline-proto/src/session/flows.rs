@@ -34,7 +34,7 @@ impl Session {
         if self.ending.is_some() {
             return Err(OpenError::Closing);
         }
-        if self.next_flow >= self.peer_flow_limit {
+        if !self.numbers.may_open() {
             return Err(OpenError::TooManyFlows);
         }
         if options.target.len() > MAX_TARGET {
@@ -49,8 +49,7 @@ impl Session {
         let default = self.config.scheduler(options.kind, options.ordered);
         let scheduler = options.scheduler.unwrap_or(default);
         check_scheduler(scheduler, options.kind).map_err(OpenError::Scheduler)?;
-        let id = FlowId::new(self.is_client(), self.next_flow);
-        self.next_flow += 1;
+        let id = FlowId::new(self.is_client(), self.numbers.open());
         let ordered = match options.kind {
             FlowKind::Stream => true,
             FlowKind::Packets => options.ordered,
@@ -423,7 +422,7 @@ impl Session {
         match &chunk {
             Chunk::Data(data) => {
                 flow.counters.read_bytes += data.len() as u64;
-                self.data_read += data.len() as u64;
+                self.credit.on_read(data.len() as u64);
                 self.on_read(now, id);
                 self.renew_stream(now, id);
                 self.renew_credit(id);

@@ -185,7 +185,9 @@ impl Session {
             Frame::Repair(f) => f.flow,
             _ => return false,
         };
-        !self.flows.contains_key(&id) && !self.is_ours(id) && !self.peer_flows.contains(id.index())
+        !self.flows.contains_key(&id)
+            && !self.is_ours(id)
+            && !self.numbers.was_opened_by_peer(id.index())
     }
 
     pub(super) fn on_frame(
@@ -259,8 +261,7 @@ impl Session {
             Frame::Repair(repair) => self.on_repair_symbol(now, via, &repair),
             Frame::CodeStatus(status) => self.on_code_status(now, &status),
             Frame::MaxData(credit) => {
-                if credit.max > self.send_credit {
-                    self.send_credit = credit.max;
+                if self.credit.on_granted(credit.max) {
                     for flow in core::mem::take(&mut self.starved) {
                         self.activate(flow);
                     }
@@ -274,7 +275,7 @@ impl Session {
                     Some(SendHalf::Packets(_)) | None => false,
                 };
                 if self.is_ours(credit.flow) {
-                    let (index, next) = (credit.flow.index(), self.next_flow);
+                    let (index, next) = (credit.flow.index(), self.numbers.unopened());
                     self.starts.on_given(index, credit.max, next);
                 }
                 if raised {
@@ -283,7 +284,7 @@ impl Session {
                 }
             }
             Frame::MaxFlows(limit) => {
-                self.peer_flow_limit = self.peer_flow_limit.max(limit.max);
+                self.numbers.on_limit(limit.max);
             }
             Frame::PathStatus(status) => {
                 let standby = status.status == Availability::Standby;
@@ -315,7 +316,7 @@ impl Session {
                 None
             }
             None => {
-                if self.is_ours(id) && id.index() >= self.next_flow {
+                if self.is_ours(id) && id.index() >= self.numbers.unopened() {
                     let reason = format!("data for flow {}, which was never opened", id.0);
                     self.fail(close_code::PROTOCOL, reason);
                 }
@@ -349,10 +350,10 @@ impl Session {
             let reason = format!("opened flow {}, whose number is ours to give", id.0);
             return self.fail(close_code::PROTOCOL, reason);
         }
-        if self.peer_flows.contains(id.index()) {
+        if self.numbers.was_opened_by_peer(id.index()) {
             return;
         }
-        if id.index() >= self.flow_limit {
+        if id.index() >= self.numbers.peer_may_open() {
             let reason = format!("opened flow {} beyond the limit", id.0);
             return self.fail(close_code::FLOW_LIMIT, reason);
         }
@@ -360,7 +361,7 @@ impl Session {
             let reason = format!("opened flow {} of a kind not taken", id.0);
             return self.fail(close_code::PROTOCOL, reason);
         }
-        self.peer_flows.insert(id.index()..id.index() + 1);
+        self.numbers.on_opened_by_peer(id.index());
         let spec = FlowSpec {
             kind: open.kind,
             order: open.order,
@@ -390,7 +391,7 @@ impl Session {
                 let result = recv.on_reset(reset.code, reset.final_size);
                 // What will never be read must not hold the session's credit.
                 if let Ok(rise) = result {
-                    self.data_read += unread + rise;
+                    self.credit.on_read(unread + rise);
                 }
                 self.after_stream(now, reset.flow, result);
                 self.renew_credit(reset.flow);
@@ -427,8 +428,7 @@ impl Session {
         use crate::flow::RecvError;
         match result {
             Ok(rise) => {
-                self.data_received += rise;
-                if self.data_received > self.recv_credit {
+                if !self.credit.on_received(rise) {
                     let reason = String::from("sent more than the session's credit");
                     return self.fail(close_code::FLOW_CONTROL, reason);
                 }

@@ -1,10 +1,9 @@
 //! The session: glue between flows, schedulers and paths.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
 use marline_base::{Duration, Instant, Rng};
 
@@ -13,9 +12,7 @@ use crate::event::{CloseReason, Event};
 use crate::flow::{Advance, Symbol};
 use crate::observe::{Observed, Observer, Record};
 use crate::path::{Control, Path};
-use crate::ranges::RangeSet;
 use crate::sched::{Common, PathView};
-use crate::stats::Carried;
 use crate::wire::{FlowId, Params, PathId};
 
 pub use crate::wire::Side;
@@ -38,6 +35,7 @@ mod input;
 mod legacy;
 mod memory;
 mod needed_rate;
+mod numbers;
 mod opening;
 mod output;
 mod paths;
@@ -59,9 +57,12 @@ mod warm;
 mod watch;
 
 use ageing::Ageing;
+use credit::Credit;
 use flow_timers::FlowTimers;
 use legacy::Legacies;
 use memory::Memory;
+use needed_rate::Watches;
+use numbers::Numbers;
 use planning::Pass;
 use share::{Scope, Share};
 use starts::Starts;
@@ -69,7 +70,6 @@ use table::Flows;
 use timers::{Patience, Rest};
 use waiting::Waiting;
 use warm::Load;
-use watch::Watch;
 
 pub use opening::{FlowInfo, FlowOptions, OpenError, WriteError};
 pub use output::Transmit;
@@ -162,17 +162,7 @@ pub struct Session {
     /// Paths that were removed at either end, the latest of them.
     abandoned: BTreeSet<PathId>,
     flows: Flows,
-    next_flow: u64,
-    /// Indices of flows that the peer ever opened.
-    peer_flows: RangeSet,
-    peer_flows_closed: u64,
-    /// How many flows the peer may ever open, as last told.
-    flow_limit: u64,
-    /// How many flows we may ever open.
-    peer_flow_limit: u64,
-    closed_flows: u64,
-    /// What they carried.
-    closed_carried: Carried,
+    numbers: Numbers,
     share: Share,
     ageing: Ageing,
     memory: Memory,
@@ -192,20 +182,11 @@ pub struct Session {
     asides: BTreeSet<Control>,
     /// What flows may spend on repair symbols before they have earned it.
     advance: Advance,
-    /// Session credit: what we may send in all, and sent; what the peer may send, sent and was
-    /// read.
-    send_credit: u64,
-    data_sent: u64,
-    recv_credit: u64,
-    data_received: u64,
-    data_read: u64,
+    credit: Credit,
     /// Credit of streams that are not open yet.
     starts: Starts,
     flow_timers: FlowTimers,
-    /// Flows whose applications said what rate they need, or write at it.
-    watches: BTreeMap<FlowId, Watch>,
-    /// When these are looked at.
-    looks: BinaryHeap<Reverse<(Instant, FlowId)>>,
+    watches: Watches,
     /// Views of the usable paths; good as long as `views_hold`.
     views: Vec<PathView>,
     views_hold: bool,
@@ -264,13 +245,7 @@ impl Session {
             next_path: 0,
             abandoned: BTreeSet::new(),
             flows: Flows::default(),
-            next_flow: 0,
-            peer_flows: RangeSet::default(),
-            peer_flows_closed: 0,
-            flow_limit: config.max_flows,
-            peer_flow_limit: peer.max_flows,
-            closed_flows: 0,
-            closed_carried: Carried::default(),
+            numbers: Numbers::new(config.max_flows, peer.max_flows),
             share: Share::default(),
             ageing: Ageing::default(),
             memory: Memory::new(&config),
@@ -283,15 +258,10 @@ impl Session {
             control: BTreeSet::new(),
             asides: BTreeSet::new(),
             advance: Advance::new(config.most_repairs()),
-            send_credit: peer.max_data,
-            data_sent: 0,
-            recv_credit: config.max_data(),
-            data_received: 0,
-            data_read: 0,
+            credit: Credit::new(peer.max_data, config.max_data()),
             starts: Starts::default(),
             flow_timers: FlowTimers::default(),
-            watches: BTreeMap::new(),
-            looks: BinaryHeap::new(),
+            watches: Watches::default(),
             views: Vec::new(),
             views_hold: false,
             chosen: Vec::new(),

@@ -1,6 +1,7 @@
 //! Applications say what rate they need, and learn whether the paths carry it.
 
 use alloc::collections::binary_heap::PeekMut;
+use alloc::collections::{BTreeMap, BinaryHeap};
 use core::cmp::Reverse;
 
 use marline_base::{Instant, Rate};
@@ -10,6 +11,40 @@ use super::watch::{Look, Watch};
 use crate::event::Event;
 use crate::path::Path;
 use crate::wire::FlowId;
+
+/// Flows whose applications said what rate they need, or write at it.
+#[derive(Debug, Default)]
+pub(super) struct Watches {
+    flows: BTreeMap<FlowId, Watch>,
+    /// When these are looked at.
+    looks: BinaryHeap<Reverse<(Instant, FlowId)>>,
+}
+
+impl Watches {
+    pub(super) fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+
+    pub(super) fn has(&self, id: FlowId) -> bool {
+        self.flows.contains_key(&id)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&FlowId, &Watch)> {
+        self.flows.iter()
+    }
+
+    /// When the next look at a flow is due.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.looks.peek().map(|Reverse((at, _))| *at)
+    }
+
+    fn remove(&mut self, id: FlowId) {
+        let next = self.flows.remove(&id).and_then(|watch| watch.next);
+        if next.is_some() {
+            self.looks.retain(|Reverse((_, looked))| *looked != id);
+        }
+    }
+}
 
 impl Session {
     /// Tells the session the rate that a flow's application needs, such as an encoder's bit rate:
@@ -40,17 +75,14 @@ impl Session {
         };
         let given = flow.needed_rate.filter(|rate| *rate > Rate::ZERO);
         if given.is_some() || flow.is_live() {
-            self.watches
-                .insert(id, Watch::new(given, flow.never_left()));
+            let watch = Watch::new(given, flow.never_left());
+            self.watches.flows.insert(id, watch);
             self.set_live();
         }
     }
 
     pub(super) fn unwatch(&mut self, id: FlowId) {
-        let next = self.watches.remove(&id).and_then(|watch| watch.next);
-        if next.is_some() {
-            self.looks.retain(|Reverse((_, looked))| *looked != id);
-        }
+        self.watches.remove(id);
         if self.watches.is_empty() {
             self.paths.iter_mut().for_each(Path::ask_no_more);
         }
@@ -59,31 +91,27 @@ impl Session {
 
     /// The flow was written: something that has waited `since` an earlier time.
     pub(super) fn watch_rate(&mut self, now: Instant, id: FlowId, since: Instant) {
-        if let Some(watch) = self.watches.get_mut(&id)
+        if let Some(watch) = self.watches.flows.get_mut(&id)
             && watch.next.is_none()
             && let Some(flow) = self.flows.get(&id)
         {
             let at = watch.begin(now, since, flow.counters.written_bytes);
-            self.looks.push(Reverse((at, id)));
+            self.watches.looks.push(Reverse((at, id)));
             self.tell_demand(now);
         }
     }
 
-    /// When the next look at a target is due.
-    pub(super) fn next_look(&self) -> Option<Instant> {
-        self.looks.peek().map(|Reverse((at, _))| *at)
-    }
-
     pub(super) fn look_at_rates(&mut self, now: Instant) {
-        if self.next_look().is_none_or(|at| at > now) {
+        if self.watches.next_look().is_none_or(|at| at > now) {
             return;
         }
         let rates: Rate = self.views().iter().map(|view| view.rate).sum();
-        while let Some(mut first) = self.looks.peek_mut()
+        let Watches { flows, looks } = &mut self.watches;
+        while let Some(mut first) = looks.peek_mut()
             && first.0.0 <= now
         {
             let Reverse((_, id)) = *first;
-            let (Some(watch), Some(flow)) = (self.watches.get_mut(&id), self.flows.get(&id)) else {
+            let (Some(watch), Some(flow)) = (flows.get_mut(&id), self.flows.get(&id)) else {
                 PeekMut::pop(first);
                 continue;
             };

@@ -99,7 +99,7 @@ impl Session {
         };
         flow.planned_in = self.pass.number;
         let symbol = views.iter().map(|v| v.symbol).min().unwrap_or(0).max(1);
-        let credit = self.send_credit - self.data_sent;
+        let credit = self.credit.left();
         let woken = flow.scheduler.wake_at().is_some_and(|at| at <= now);
         if flow.reset.is_some() || !woken && !flow.has_work(symbol, credit) {
             self.rest_flow(id, symbol, credit);
@@ -131,7 +131,7 @@ impl Session {
                 }
             };
             let used = flow.plan(now, views, credit, &mut self.common);
-            self.data_sent += used;
+            self.credit.on_sent(used);
             left -= used;
             if let Some(coder) = &mut flow.coder {
                 coder.repay(&mut self.advance);
@@ -229,7 +229,7 @@ impl Session {
         if !self.minds_others {
             return 0;
         }
-        let credit = self.send_credit - self.data_sent;
+        let credit = self.credit.left();
         let flows = self.share.iter().filter_map(|id| self.flows.get(&id));
         flows.map(|flow| flow.unsent(credit)).sum()
     }

@@ -8,29 +8,24 @@ use super::Session;
 use super::flow::Flow;
 use crate::flow::{RecvHalf, SendHalf, Unsettled};
 use crate::path::Path;
-use crate::stats::{
-    Carried, Credit, Delays, FlowCounters, FlowStats, GivenUp, PathStats, SessionStats,
-};
+use crate::stats::{Carried, Delays, FlowCounters, FlowStats, GivenUp, PathStats, SessionStats};
 use crate::wire::{FlowId, PathId};
 
 impl Session {
     /// How the session, its paths and its flows stand now.
     pub fn stats(&self) -> SessionStats {
         SessionStats {
-            credit: Credit {
-                send: (self.send_credit, self.data_sent),
-                receive: (self.recv_credit, self.data_received, self.data_read),
-            },
+            credit: self.credit.stats(),
             paths: self.paths.iter().map(|p| self.path_stats(p)).collect(),
             flows: self.flows.values().map(|f| self.flow_stats(f)).collect(),
-            closed_flows: self.closed_flows,
+            closed_flows: self.numbers.over(),
             carried: self.carried(),
         }
     }
 
     /// What all flows carried, closed ones included.
     fn carried(&self) -> Carried {
-        let mut carried = self.closed_carried;
+        let mut carried = self.numbers.carried();
         for flow in self.flows.values() {
             carried.add(&self.counters_of(flow));
         }

@@ -145,13 +145,13 @@ impl Session {
         let most = (self.config.session_window / PART / each).min(AHEAD);
         let first = self.starts.unopened;
         let granted = |index| self.starts.granted(index).is_some_and(|b| b >= start);
-        let all = (first..first + most).filter(|index| *index < self.flow_limit);
+        let all = (first..first + most).filter(|index| *index < self.numbers.peer_may_open());
         let missing = all.filter(|index| !granted(*index)).count() as u64;
         // In steps, so that a stream does not cost a frame each.
         if missing == 0 || missing < most.div_ceil(2) {
             return;
         }
-        for index in first..(first + most).min(self.flow_limit) {
+        for index in first..(first + most).min(self.numbers.peer_may_open()) {
             let known = self.starts.granted(index);
             let more = start - known.unwrap_or(reserve).min(start);
             let is_full = known.is_none() && self.starts.granted.len() as u64 >= AHEAD;

@@ -326,7 +326,7 @@ impl Session {
         }
         consider(self.alarm_due(), WakeReason::Ack);
         consider(self.flow_timers.first(), WakeReason::Lifetime);
-        consider(self.next_look(), WakeReason::Target);
+        consider(self.watches.next_look(), WakeReason::Target);
         consider(self.scheduler_wakes(), WakeReason::Scheduler);
         Rest { timer, pacing }
     }

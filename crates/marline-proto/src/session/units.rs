@@ -269,7 +269,7 @@ impl Session {
             }
         }
         if freed > 0 {
-            self.data_read += freed;
+            self.credit.on_read(freed);
             self.renew_credit(id);
         }
         self.on_read(now, id);
@@ -411,7 +411,7 @@ impl Session {
         }
         self.rest = None;
         if freed > 0 {
-            self.data_read += freed;
+            self.credit.on_read(freed);
             self.renew_credit(id);
         }
     }
@@ -485,14 +485,13 @@ impl Session {
     pub(super) fn after_unit(&mut self, now: Instant, id: FlowId, result: Result<u64, UnitError>) {
         let error = match result {
             Ok(rise) => {
-                self.data_received += rise;
-                if self.data_received > self.recv_credit {
+                if !self.credit.on_received(rise) {
                     let reason = String::from("sent more than the session's credit");
                     return self.fail(close_code::FLOW_CONTROL, reason);
                 }
                 let freed = self.units_recv(id).map_or(0, UnitsRecv::take_freed);
                 if freed > 0 {
-                    self.data_read += freed;
+                    self.credit.on_read(freed);
                     self.renew_credit(id);
                 }
                 return self.after_receive(now, id);
