@@ -60,6 +60,7 @@ Examples:
   marline repro link-pairs bulk --processes --curl --cell pair=two-lte
   marline repro field --quick
   marline repro field --seed 46 --ideal --write runs
+  marline repro field --quick --seed 46 --auto-only --json
   marline repro field wifi-cell --cell load=live --traces ~/walks
   marline repro law --quick --seed 51
   marline repro all --out runs --write docs/reproduction
@@ -98,6 +99,10 @@ pub(super) struct Args {
     /// Only for `field`: also a sender that knows each link's rate, one round trip late
     #[arg(long)]
     ideal: bool,
+    /// Only for `field`: run what the program chooses and nothing to compare it with, in a fifth of
+    /// the time; for two programs side by side
+    #[arg(long, conflicts_with = "ideal")]
+    auto_only: bool,
     /// By real processes over emulated links, not in the simulator; the seeds are the links'
     #[arg(long, conflicts_with_all = ["jobs", "out", "plot", "write"])]
     processes: bool,

@@ -42,6 +42,8 @@ pub struct Options<'a> {
     pub seeds: Option<usize>,
     /// With the sender that knows rates.
     pub ideal: bool,
+    /// Without anybody to compare `auto` with.
+    pub auto_only: bool,
     /// The folder of recordings.
     pub traces: &'a Path,
     /// Axes (`set`, `place`, `load`) and values: only cells that have one of its values on every
@@ -92,8 +94,10 @@ pub fn prepare(options: Options<'_>) -> Result<Prepared, String> {
     let mut cells = Vec::new();
     for (index, place) in places.iter().enumerate() {
         let mut contenders = vec![Contender::Auto];
-        contenders.extend(RIVALS.map(Contender::Named));
-        contenders.extend((0..place.links().len()).map(Contender::Alone));
+        if !options.auto_only {
+            contenders.extend(RIVALS.map(Contender::Named));
+            contenders.extend((0..place.links().len()).map(Contender::Alone));
+        }
         contenders.extend(options.ideal.then_some(Contender::Ideal));
         let by_load = options.only.iter().any(|(axis, _)| axis == "load");
         let loads = place.loads().iter().filter(|load| {
@@ -193,6 +197,7 @@ mod tests {
             quick,
             seeds: None,
             ideal: true,
+            auto_only: false,
             traces: Path::new("/no/such/traces"),
             only: &only,
         })
@@ -283,6 +288,28 @@ mod tests {
         for part in ["--seed 5", "LEFT OUT", "no verdict", "/ideal", "live p99"] {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    #[test]
+    fn auto_alone_does_what_it_does_beside_others() {
+        let compared = small(5);
+        let mut alone = compared.clone();
+        alone.cells[0].contenders.truncate(1);
+        let rows = |bench: Prepared| {
+            let report = bench.run(2, &AtomicBool::new(false), |_| {});
+            report.expect("not stopped")
+        };
+        let (compared, alone) = (rows(compared), rows(alone));
+        for (beside, row) in compared.rows.iter().zip(&alone.rows) {
+            assert_eq!((beside.measure, beside.auto), (row.measure, row.auto));
+            assert!(row.best.is_none() && row.to_best.is_none() && !row.broken);
+        }
+        assert_eq!(compared.rows.len(), alone.rows.len());
+        let text = crate::field::text(&alone);
+        assert!(
+            text.contains("live p99") && !text.contains("worst cells"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -49,10 +49,10 @@ pub struct Row {
     pub one_link: bool,
     /// Mean of `auto` over the seeds.
     pub auto: f64,
-    /// The best single link in hindsight, by this measure.
+    /// The best single link in hindsight, by this measure; empty if none was run.
     pub best_link: String,
-    /// Its mean.
-    pub best: f64,
+    /// Its mean; absent if none was run.
+    pub best: Option<f64>,
     /// `auto` over the best single link; absent where a value is.
     pub to_best: Option<PairedRatio>,
     /// `auto` over `edpf`.
@@ -146,7 +146,13 @@ fn row(
             order
         }
     };
-    let (best_link, best) = alone.min_by(better)?;
+    let compared = cell.contenders.contains(&Contender::Alone(0));
+    let (best_link, best) = match alone.min_by(better) {
+        Some(best) => best,
+        // No link alone has this measure.
+        None if compared => return None,
+        None => ("", Vec::new()),
+    };
     let to_best = ratio(measure, &auto, &best);
     let to = |other: Contender| of(other).and_then(|other| ratio(measure, &auto, &other));
     let judged = measure.is_judged();
@@ -168,7 +174,7 @@ fn row(
         one_link: place.is_one_link(),
         auto: mean(&auto),
         best_link: best_link.to_owned(),
-        best: mean(&best),
+        best: compared.then(|| mean(&best)),
         to_best,
         to_edpf: to(Contender::Named(RIVALS[0])),
         to_min_rtt: to(Contender::Named(RIVALS[1])),
@@ -212,7 +218,8 @@ impl Report {
             let mut line: Vec<String> = [&row.set, &row.place].map(String::clone).to_vec();
             line.extend([row.load, row.measure, row.unit].map(str::to_owned));
             line.extend([row.judged, row.one_link, row.broken].map(|is| is.to_string()));
-            line.extend([row.auto, row.best].map(|value| value.to_string()));
+            line.push(row.auto.to_string());
+            line.push(row.best.map_or_else(String::new, |best| best.to_string()));
             line.push(row.best_link.clone());
             for ratio in [row.to_best, row.to_edpf, row.to_min_rtt, row.to_ideal] {
                 let of = |value: fn(PairedRatio) -> f64| {
@@ -308,7 +315,7 @@ mod tests {
         let [row] = &report.rows[..] else {
             panic!("one measure")
         };
-        assert_eq!((row.auto, row.best), (9.0, 10.0));
+        assert_eq!((row.auto, row.best), (9.0, Some(10.0)));
         assert!(row.best_link.starts_with("b-"), "{}", row.best_link);
         assert!(row.broken && row.missed, "{row:?}");
         assert_eq!(row.worst_seed, 12);

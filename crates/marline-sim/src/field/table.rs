@@ -21,14 +21,20 @@ pub fn text(report: &Report) -> String {
     for missing in &report.missing {
         let _ = writeln!(text, "LEFT OUT {missing}");
     }
-    text += &score(report);
+    let compared = report.rows.iter().any(|row| row.best.is_some());
+    if compared {
+        text += &score(report);
+    }
     text += "\nMeans are geometric, over all cells of a set but those where all links but one are \
              useless. Each is `auto` over the other: of goodput more is better, of all else less.\n\n";
     text += &means(report, |_| "all");
     text += "\nBy load:\n\n";
     text += &means(report, |row| row.load);
-    text += "\nThe worst cells, by the promise to be at least 0.95 of the best single link:\n\n";
-    text += &worst(report);
+    if compared {
+        text +=
+            "\nThe worst cells, by the promise to be at least 0.95 of the best single link:\n\n";
+        text += &worst(report);
+    }
     text
 }
 
@@ -170,7 +176,12 @@ fn worst(report: &Report) -> String {
             row.load.to_owned(),
             row.measure.to_owned(),
             format!("{} {}", digits(row.auto), row.unit),
-            format!("{} {} ({})", digits(row.best), row.unit, row.best_link),
+            format!(
+                "{} {} ({})",
+                digits(row.best.unwrap_or(f64::NAN)),
+                row.unit,
+                row.best_link
+            ),
             format!("{:.2}", ratio.value),
             format!("[{:.2}, {:.2}]", ratio.low, ratio.high),
             if row.broken { "broken" } else { "" }.to_owned(),

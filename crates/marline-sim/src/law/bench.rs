@@ -62,6 +62,7 @@ pub fn prepare(options: Options<'_>) -> Result<Prepared, String> {
         quick: options.quick,
         seeds: Some(1),
         ideal: false,
+        auto_only: true,
         traces: options.traces,
         only: &[],
     })?;

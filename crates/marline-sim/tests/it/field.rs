@@ -16,6 +16,7 @@ fn rows(places: &[&str]) -> Vec<Row> {
         quick: false,
         seeds: Some(5),
         ideal: false,
+        auto_only: false,
         traces: Path::new("/no/such/traces"),
         only: &only,
     };
@@ -27,7 +28,7 @@ fn rows(places: &[&str]) -> Vec<Row> {
 fn auto(rows: &[Row], place: &str, measure: &str) -> (f64, f64) {
     let is_it = |row: &&Row| row.place == place && row.measure == measure;
     let row = rows.iter().find(is_it).expect("measured");
-    (row.auto, row.best)
+    (row.auto, row.best.expect("links alone were run"))
 }
 
 /// Without reinjection a rate that drops costs six times as much; without the memory of outages

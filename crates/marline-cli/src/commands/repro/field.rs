@@ -37,6 +37,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         quick: args.quick,
         seeds: args.seeds.map(|seeds| seeds as usize),
         ideal: args.ideal,
+        auto_only: args.auto_only,
         traces: &args.traces,
         only: &only,
     };
@@ -82,6 +83,7 @@ pub(super) fn only_here(args: &Args) -> Result<(), CliError> {
         ("--fixed", args.fixed),
         ("--seed", args.seed.is_some()),
         ("--ideal", args.ideal),
+        ("--auto-only", args.auto_only),
     ];
     match flags.into_iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(CliError::usage(format!("{flag} is for the bench alone"))

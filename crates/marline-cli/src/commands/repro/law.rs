@@ -58,6 +58,7 @@ fn refuse(args: &Args) -> Result<(), CliError> {
         ("--plot", args.plot.is_some()),
         ("--out", args.out.is_some()),
         ("--ideal", args.ideal),
+        ("--auto-only", args.auto_only),
         ("--seeds", args.seeds.is_some()),
         ("--cell", !args.cells.is_empty()),
     ];
