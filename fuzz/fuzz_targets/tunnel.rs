@@ -1,9 +1,9 @@
-//! Any bytes as a packet inside a tunnel and as an offer of addresses: they are read or refused,
-//! what is changed stays a packet, and every answer goes to the sender.
+//! Any bytes as a packet inside a tunnel, as several that are joined, and as an offer of addresses:
+//! they are read or refused, what is changed stays a packet, and every answer goes to the sender.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use marline_apps::tun::{Key, Offer, Packet, Refusal, Role, answer, clamp};
+use marline_apps::tun::{Key, Offer, Packet, Refusal, Role, answer, clamp, packets};
 
 fuzz_target!(|bytes: &[u8]| {
     if let Some(role) = Role::decode(bytes) {
@@ -11,6 +11,14 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(offer @ Offer::Granted { .. }) = Offer::decode(bytes) {
         assert_eq!(offer.encode(), bytes);
+    }
+    if let Ok(packets) = packets(bytes) {
+        // A message is at most 256 segments, and each has its headers and a part of the payload.
+        assert!((1..=256).contains(&packets.len()));
+        for packet in &packets {
+            assert!(packet.len() <= bytes.len());
+            Packet::parse(packet).expect("what comes out is a packet");
+        }
     }
     let Ok(packet) = Packet::parse(bytes) else {
         return;

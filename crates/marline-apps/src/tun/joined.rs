@@ -65,7 +65,7 @@ struct Segment {
 
 /// Why bytes are no message of a tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum MessageError {
+pub enum MessageError {
     /// They are no packet.
     #[error(transparent)]
     Packet(#[from] PacketError),
@@ -151,6 +151,21 @@ impl Message {
             cut(&self.packet, self.packet(bytes), segment, 1, packets);
         }
     }
+}
+
+/// The packets that a message of a tunnel becomes, for tests and fuzzers: any bytes are such or an
+/// error.
+///
+/// # Errors
+/// See [`MessageError`].
+pub fn packets(message: &[u8]) -> Result<Vec<Bytes>, MessageError> {
+    let read = Message::parse(message)?;
+    let mut packets = Vec::new();
+    match read.is_joined() {
+        true => read.split(message, &mut packets),
+        false => packets.push(Bytes::copy_from_slice(message)),
+    }
+    Ok(packets)
 }
 
 /// Is a long packet several of one TCP connection that say nothing else than what comes?

@@ -87,6 +87,7 @@ pub(crate) use fit::room;
 pub use gate::Gate;
 pub use hello::{OFFER_HEAD, Offer, OfferError, Place, Standing};
 pub use icmp::{Refusal, answer};
+pub use joined::{MessageError, packets};
 pub use key::Key;
 pub use leases::LeasesError;
 pub use mss::clamp;
