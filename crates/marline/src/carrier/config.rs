@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quinn_proto::{
-    AckFrequencyConfig, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt,
+    AckFrequencyConfig, EndpointConfig, IdleTimeout, MtuDiscoveryConfig,
+    RandomConnectionIdGenerator, TransportConfig, VarInt,
 };
 use ring::hmac;
 
@@ -39,8 +40,9 @@ const SEARCH_AGAIN: Duration = Duration::from_secs(3600);
 /// alarm (several bursts of losses that took only large packets) to cost next to nothing.
 const SHRUNK_FOR: Duration = Duration::from_millis(500);
 
-/// What a packet holds beside a datagram: a short header with a connection id of 8 and a packet
-/// number of 4 bytes, the seal, the DATAGRAM frame's type and length, and what quinn keeps free.
+/// What a client's packet holds beside a datagram: a short header with a connection id of 8 and a
+/// packet number of 4 bytes, the seal, the DATAGRAM frame's type and length, and what quinn keeps
+/// free. A server's has no connection id, and so 8 bytes less.
 const PACKET_OVERHEAD: u16 = 38;
 
 /// Acknowledge after this number of packets, or after [`ACK_DELAY`], in whatever order they came:
@@ -61,7 +63,8 @@ const STREAM_WINDOW: u32 = 8 << 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuicConfig {
     /// UDP payload (bytes) of the largest packet over IPv4, [`MIN_MTU`] to [`MAX_MTU`], default
-    /// 1472, which is what Ethernet takes and leaves a datagram of 1434 bytes; over IPv6 it is 20
+    /// 1472, which is what Ethernet takes and leaves a datagram of 1434 bytes, 1442 from a server;
+    /// over IPv6 it is 20
     /// bytes less. Every path begins with 1200 bytes and finds the largest size up to this that
     /// passes, each direction for itself (RFC 8899); it falls back to 1200 when the path has
     /// shrunk. Nothing larger is taken from the peer either, but what Ethernet takes always is.
@@ -236,16 +239,19 @@ impl QuicConfig {
         usize::from(self.mtu - PACKET_OVERHEAD)
     }
 
+    /// For one connection that is dialled. Its socket is no other one's, so that packets to it need
+    /// no connection id (RFC 9000 section 5.1): each has room for 8 bytes more.
     pub(super) fn endpoint(&self) -> EndpointConfig {
         let mut endpoint = EndpointConfig::default();
+        endpoint.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(0)));
         // Refused below 1200 and above 65527 only, and `check` has seen to that.
         let _ = endpoint.max_udp_payload_size(self.mtu.max(USUAL_MAX_PAYLOAD));
         endpoint
     }
 
-    /// As [`endpoint`](Self::endpoint), for a server: with resets (RFC 9000 section 10.3) that a
-    /// restarted server can still sign, so that clients learn at their next packet that their
-    /// sessions are gone, not after the idle limit.
+    /// As [`endpoint`](Self::endpoint), for a server, whose sockets give it connection ids of their
+    /// own: with resets (RFC 9000 section 10.3) that a restarted server can still sign, so that
+    /// clients learn at their next packet that their sessions are gone, not after the idle limit.
     pub(super) fn listening_endpoint(&self, identity: &Identity) -> EndpointConfig {
         let key = identity.derive(b"marline stateless reset");
         let mut endpoint = self.endpoint();
