@@ -466,13 +466,14 @@ impl Session {
     }
 
     pub(super) fn after_receive(&mut self, now: Instant, id: FlowId) {
-        self.account(id);
-        self.wait_for_reader(now, id);
-        if self
-            .flows
-            .get(&id)
-            .is_some_and(|flow| matches!(&flow.recv, RecvHalf::Stream(s) if s.is_ended()))
-        {
+        let mut is_ended = false;
+        if let Some(flow) = self.flows.get_mut(&id) {
+            self.memory.account(flow);
+            flow.wait_for_reader(now);
+            is_ended = matches!(&flow.recv, RecvHalf::Stream(stream) if stream.is_ended());
+        }
+        self.relieve(now);
+        if is_ended {
             self.retime(id);
         }
         if let Some(flow) = self.flows.get_mut(&id) {

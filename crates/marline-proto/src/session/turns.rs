@@ -56,7 +56,9 @@ impl Session {
                 });
             }
         }
-        ready.sort_by_key(|path: &Ready| path.urgency);
+        if ready.len() > 1 {
+            ready.sort_by_key(|path: &Ready| path.urgency);
+        }
         (ready, pacing)
     }
 
