@@ -53,10 +53,16 @@ impl Draft<'_> {
 impl Session {
     /// Writes the next datagram that may leave now into `buf` (which is cleared), or returns
     /// `None` when nothing may.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
-        if self.rests(now) {
-            return None;
+        // Drivers ask far more often than there is something to send.
+        match self.rests(now) {
+            true => None,
+            false => self.transmit(now, buf),
         }
+    }
+
+    fn transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         if self.ending.is_some() {
             return self.farewell(now, buf);
         }
@@ -100,8 +106,8 @@ impl Session {
             return;
         }
         let mut pacing = None::<Instant>;
-        for step in 0..self.paths.len() {
-            let index = (last + step) % self.paths.len();
+        // Most likely the same path sends again.
+        for index in (last..self.paths.len()).chain(0..last) {
             let path = &self.paths[index];
             if path.probes > 0 && !path.blocked {
                 return;
