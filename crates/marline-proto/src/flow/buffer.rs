@@ -127,4 +127,21 @@ mod tests {
         assert_eq!(buffer.end(), 8);
         assert!(buffer.get(8..8).is_empty());
     }
+
+    #[test]
+    fn bytes_are_found_in_whatever_order_they_are_asked_for() {
+        let bytes: Vec<u8> = (0..200).collect();
+        let mut buffer = SendBuffer::default();
+        for chunk in bytes.chunks(7) {
+            buffer.push(Bytes::copy_from_slice(chunk));
+        }
+        for floor in [0, 60, 61, 140] {
+            buffer.release(floor);
+            for at in [199, 150, 151, 157, 158, 171, 150, 199, 143].map(|at: u64| at.max(floor)) {
+                let range = at..(at + 9).min(200);
+                let wanted = &bytes[range.start as usize..range.end as usize];
+                assert_eq!(*buffer.get(range), *wanted, "from {at}, above {floor}");
+            }
+        }
+    }
 }
