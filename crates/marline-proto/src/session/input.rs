@@ -55,6 +55,19 @@ fn repair_offset(frame: &UnitRepair<'_>) -> u64 {
     (frame.size.div_ceil(len) + u64::from(frame.index)) * len
 }
 
+/// Does the frame bring bytes of a flow and nothing else? What a session may send changes with it
+/// only by an acknowledgement that is due, or by what its flow asks for.
+fn is_data(frame: &Frame<'_>) -> bool {
+    matches!(
+        frame,
+        Frame::Padding { .. }
+            | Frame::Stream(_)
+            | Frame::Packet(_)
+            | Frame::PacketPart(_)
+            | Frame::Symbol(_)
+    )
+}
+
 impl Session {
     /// Takes a datagram that the carrier authenticated.
     ///
@@ -63,7 +76,7 @@ impl Session {
     /// dropped.
     pub fn handle_datagram(&mut self, now: Instant, id: PathId, datagram: &Bytes) {
         self.views_hold = false;
-        self.rest = None;
+        let rest = self.rest.take();
         if self.ending.is_some() {
             return self.say_farewell_again(id);
         }
@@ -99,12 +112,18 @@ impl Session {
         }
         self.learn_start(now, datagram.len());
         let (mut eliciting, mut asked) = (false, false);
+        // Whatever ends the rest because of what is in the datagram still does.
+        self.rest = rest;
         for frame in frames {
             match frame {
                 Ok(frame) => {
                     // As if it were lost: it comes again after the flow's opening.
                     if self.is_early(&frame) {
+                        self.rest = None;
                         return;
+                    }
+                    if !is_data(&frame) {
+                        self.rest = None;
                     }
                     eliciting |= frame.is_ack_eliciting();
                     asked |= matches!(frame, Frame::Ping);
@@ -117,6 +136,7 @@ impl Session {
                 Err(error) => self.fail(close_code::MALFORMED, format!("{error}")),
             }
             if self.ending.is_some() {
+                self.rest = None;
                 return;
             }
         }
@@ -149,6 +169,9 @@ impl Session {
         // The pace of the peer's packets says when a silence begins, perhaps before a known timer.
         if sooner {
             self.path_timer = None;
+        }
+        if let Some(rest) = self.rest.take() {
+            self.rest_on(now, &rest);
         }
     }
 

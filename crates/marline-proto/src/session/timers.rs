@@ -198,6 +198,15 @@ impl Session {
         self.rest_of(pacing.unwrap_or_else(find), path_timer)
     }
 
+    /// Nothing but data arrived while the session rested: it rests on, but until no later than what
+    /// that has made due.
+    pub(super) fn rest_on(&mut self, now: Instant, rest: &Rest) {
+        let is_asked = self.paths.iter().any(|path| path.received.is_asked());
+        if self.control.is_empty() && !is_asked && !self.has_to_plan() {
+            self.rest = Some(self.rest_until(now, Some(rest.pacing)));
+        }
+    }
+
     /// The first of all paths' timers.
     fn next_path_timer(&self) -> (Instant, WakeReason) {
         let ack_delay = self.peer_ack_delay();
