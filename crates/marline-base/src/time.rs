@@ -67,6 +67,16 @@ const fn nanos(duration: Duration) -> u64 {
         .saturating_add(duration.subsec_nanos() as u64)
 }
 
+/// Nanoseconds of a duration as a float, rounded as [`Duration::as_nanos`] is, which is slow to
+/// convert: 128 bits, for durations of more than 584 years alone.
+#[inline]
+pub fn nanos_f64(duration: Duration) -> f64 {
+    match nanos(duration) {
+        u64::MAX => duration.as_nanos() as f64,
+        nanos => nanos as f64,
+    }
+}
+
 /// Saturates at [`Instant::FAR_FUTURE`].
 impl Add<Duration> for Instant {
     type Output = Self;
@@ -103,6 +113,19 @@ impl fmt::Debug for Instant {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nanoseconds_as_floats_are_those_of_the_library() {
+        let odd = Duration::new(9_007_199, 254_740_993);
+        for duration in [
+            Duration::ZERO,
+            odd,
+            Duration::from_nanos(u64::MAX),
+            Duration::MAX,
+        ] {
+            assert_eq!(nanos_f64(duration), duration.as_nanos() as f64);
+        }
+    }
 
     #[test]
     fn arithmetic_saturates_at_both_ends() {

@@ -4,6 +4,7 @@ use alloc::borrow::Cow;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
@@ -13,6 +14,11 @@ pub(crate) struct SendBuffer {
     /// Chunks with the offset of their first byte, ascending and without gaps.
     chunks: VecDeque<(u64, Bytes)>,
     end: u64,
+    /// Chunks that were freed.
+    freed: usize,
+    /// The chunk that was asked for last, counted from the first ever: the next symbol is of that
+    /// one or of the one behind it. No more than a hint, so that no order of memory matters.
+    last: AtomicUsize,
 }
 
 impl SendBuffer {
@@ -31,10 +37,7 @@ impl SendBuffer {
 
     /// The bytes of `range`, which must be in the window.
     pub(crate) fn get(&self, range: Range<u64>) -> Cow<'_, [u8]> {
-        let begun = self
-            .chunks
-            .partition_point(|(start, _)| *start <= range.start);
-        let first = begun.saturating_sub(1);
+        let first = self.chunk_of(range.start);
         let Some((start, chunk)) = self.chunks.get(first) else {
             debug_assert!(range.is_empty(), "the range is in the window");
             return Cow::Borrowed(&[]);
@@ -55,6 +58,25 @@ impl SendBuffer {
         Cow::Owned(out)
     }
 
+    /// Index of the chunk that holds the byte at `offset`, or of the last one if none does.
+    fn chunk_of(&self, offset: u64) -> usize {
+        let starts_by = |index: usize| self.chunks.get(index).is_some_and(|c| c.0 <= offset);
+        let last = self.last.load(Ordering::Relaxed);
+        let near = last.wrapping_sub(self.freed);
+        for index in [near, near.wrapping_add(1)] {
+            if starts_by(index) && !starts_by(index.wrapping_add(1)) {
+                self.last
+                    .store(self.freed.wrapping_add(index), Ordering::Relaxed);
+                return index;
+            }
+        }
+        let begun = self.chunks.partition_point(|(start, _)| *start <= offset);
+        let index = begun.saturating_sub(1);
+        self.last
+            .store(self.freed.wrapping_add(index), Ordering::Relaxed);
+        index
+    }
+
     /// Frees whole chunks below `floor`.
     pub(crate) fn release(&mut self, floor: u64) {
         while let Some((start, chunk)) = self.chunks.front() {
@@ -62,6 +84,7 @@ impl SendBuffer {
                 break;
             }
             self.chunks.pop_front();
+            self.freed = self.freed.wrapping_add(1);
         }
     }
 
@@ -103,5 +126,22 @@ mod tests {
         );
         assert_eq!(buffer.end(), 8);
         assert!(buffer.get(8..8).is_empty());
+    }
+
+    #[test]
+    fn bytes_are_found_in_whatever_order_they_are_asked_for() {
+        let bytes: Vec<u8> = (0..200).collect();
+        let mut buffer = SendBuffer::default();
+        for chunk in bytes.chunks(7) {
+            buffer.push(Bytes::copy_from_slice(chunk));
+        }
+        for floor in [0, 60, 61, 140] {
+            buffer.release(floor);
+            for at in [199, 150, 151, 157, 158, 171, 150, 199, 143].map(|at: u64| at.max(floor)) {
+                let range = at..(at + 9).min(200);
+                let wanted = &bytes[range.start as usize..range.end as usize];
+                assert_eq!(*buffer.get(range), *wanted, "from {at}, above {floor}");
+            }
+        }
     }
 }

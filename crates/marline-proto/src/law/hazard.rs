@@ -14,7 +14,7 @@
 //! What a path did before counts, and fades: a path that was dark twice in a minute is doubted at
 //! once, one that never was is given the time that its own lateness suggests.
 
-use marline_base::{Duration, Instant};
+use marline_base::{Duration, Instant, nanos_f64};
 
 /// Outages, and the time without one (s), that every path begins with: one in two minutes, as on a
 /// train (handovers excepted), by the word of one outage.
@@ -55,7 +55,7 @@ pub(super) struct Hazard {
 impl Hazard {
     /// Something was acknowledged.
     pub(super) fn on_heard(&mut self, now: Instant) {
-        let elapsed = now.since(self.heard).as_nanos() as f64 / 1e9;
+        let elapsed = nanos_f64(now.since(self.heard)) / 1e9;
         self.heard = now;
         let keeps = 1.0 / (1.0 + elapsed / LASTING);
         for count in [
@@ -92,7 +92,7 @@ impl Hazard {
     /// Nothing was heard of packets since the first of them left `unheard` ago; of an alive path it
     /// is that late with probability `late`, and loses all that are overdue with `lost`.
     pub(super) fn silence(&self, unheard: Duration, late: f64, lost: f64) -> Silence {
-        let unheard = unheard.as_nanos() as f64 / 1e9;
+        let unheard = nanos_f64(unheard) / 1e9;
         let alive = (late + (1.0 - late) * lost).max(LEAST);
         let odds = self.rate() * unheard / alive;
         Silence {

@@ -10,7 +10,7 @@
 //! what bursts last, the memory of it fades and the rate is what is left.
 
 use libm::{exp, log};
-use marline_base::{Duration, Instant};
+use marline_base::{Duration, Instant, nanos_f64};
 
 use super::weights::weights;
 
@@ -76,7 +76,7 @@ impl Loss {
         match before {
             Some((last, at)) if number == last.wrapping_add(1) => {
                 self.followed += 1.0;
-                self.lasted += sent.since(at).as_nanos() as f64 / 1e3;
+                self.lasted += nanos_f64(sent.since(at)) / 1e3;
             }
             _ => self.runs += 1.0,
         }
@@ -115,11 +115,15 @@ impl Loss {
         if self.packets == 0.0 || elapsed < TOGETHER && self.since != Instant::ZERO {
             return;
         }
-        let seconds = elapsed.as_nanos() as f64 / 1e9;
+        let seconds = nanos_f64(elapsed) / 1e9;
         let arrived = self.packets - self.lost;
         for (memory, lasting) in self.memories.iter_mut().zip(LASTING) {
             let rate = memory.rate();
-            let likelihood = self.lost * log(rate) + arrived * log(1.0 - rate);
+            let lost = match self.lost == 0.0 {
+                true => 0.0,
+                false => self.lost * log(rate),
+            };
+            let likelihood = lost + arrived * log(1.0 - rate);
             memory.score += likelihood - memory.score / WEIGHED;
             let keeps = 1.0 / (1.0 + seconds / lasting);
             memory.packets = keeps * memory.packets + self.packets;
@@ -156,7 +160,7 @@ impl Loss {
             return rate;
         };
         let lasts = SHORTEST.max(self.lasted / self.runs.max(1.0));
-        let since = now.since(sent).as_nanos() as f64 / 1e3;
+        let since = nanos_f64(now.since(sent)) / 1e3;
         rate + (self.follows() - rate) * exp(-since / lasts)
     }
 

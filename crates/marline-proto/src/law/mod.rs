@@ -44,7 +44,7 @@ mod wander;
 mod weights;
 
 use libm::sqrt;
-use marline_base::{Duration, Instant, Rate};
+use marline_base::{Duration, Instant, Rate, nanos_f64};
 
 pub use calibration::Calibration;
 pub use forecast::ArrivalForecast;
@@ -296,7 +296,7 @@ impl PathLaw {
         let (Some((sent, left)), Some(_)) = (open.next(), self.origin) else {
             return Silence::default();
         };
-        let taken = |sent: Instant| now.since(sent).as_nanos() as f64 / 1e3;
+        let taken = |sent: Instant| nanos_f64(now.since(sent)) / 1e3;
         let due = |left: &Left| {
             let level = left.levels.level().max(self.wander.level());
             f64::from(left.wait) + level + self.report.longest() + GRACE
@@ -367,7 +367,7 @@ impl PathLaw {
 }
 
 fn seconds(duration: Duration) -> f64 {
-    duration.as_nanos() as f64 / 1e9
+    nanos_f64(duration) / 1e9
 }
 
 #[cfg(test)]

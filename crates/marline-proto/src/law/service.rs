@@ -10,7 +10,7 @@
 //! were that packets had. Jitter of the path is no part of it: it makes each gap uneven, but moves
 //! the sum of many by no more than that of one.
 
-use marline_base::{Duration, Instant, Rate};
+use marline_base::{Duration, Instant, Rate, nanos_f64};
 
 use super::Left;
 
@@ -76,7 +76,7 @@ fn by(rate: Rate) -> f64 {
 }
 
 fn micros(duration: Duration) -> f64 {
-    duration.as_nanos() as f64 / 1e3
+    nanos_f64(duration) / 1e3
 }
 
 fn duration(us: f64) -> Duration {
@@ -98,9 +98,12 @@ impl Service {
 
     /// What `bytes` more would wait that are sent `now`; `filled`: the rate was ever reached.
     pub(super) fn wait(&self, now: Instant, bytes: f64, rate: Rate, filled: bool) -> Wait {
-        let given = WHOLE * by(rate);
-        let bytes = bytes / WHOLE;
-        let busy = micros(self.free.since(now)) + bytes * self.time(given);
+        let busy = bytes / WHOLE * self.time(WHOLE * by(rate));
+        self.wait_of(micros(self.free.since(now)) + busy, filled)
+    }
+
+    /// A wait of these µs by what is known of the service.
+    fn wait_of(&self, busy: f64, filled: bool) -> Wait {
         let mean = busy.min(LONGEST);
         if mean <= 0.0 {
             return Wait::default();
@@ -125,7 +128,7 @@ impl Service {
         filled: bool,
     ) -> (Wait, bool) {
         self.rely_on(WHOLE * by(rate));
-        let wait = self.wait(now, 0.0, rate, filled);
+        let wait = self.wait_of(micros(self.free.since(now)), filled);
         let queued = self.free_at_best > now;
         let latest = now + duration(LONGEST);
         let best = duration(by(rate) * f64::from(size));

@@ -5,7 +5,11 @@ use libm::exp;
 /// Weights, together 1, of models with these logarithms of their likelihood.
 pub(super) fn weights<const N: usize>(scores: [f64; N]) -> [f64; N] {
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights = scores.map(|score| exp(score - best));
+    let weights = scores.map(|score| match score == best {
+        // As `exp` says, too.
+        true => 1.0,
+        false => exp(score - best),
+    });
     let sum: f64 = weights.iter().sum();
     weights.map(|weight| weight / sum)
 }

@@ -41,7 +41,7 @@ const MAX_LATE: u32 = 4;
 const SPURIOUS_MEMORY: u32 = 3;
 const LEAST_MEMORY: Duration = Duration::from_millis(250);
 /// One over the weight of a packet in the mean time that packets take.
-const TAKEN_MEMORY: u32 = 16;
+const TAKEN_MEMORY: u64 = 16;
 
 /// The peer acknowledged a packet that was never sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +82,16 @@ struct Reordering {
     late: Duration,
 }
 
+/// The mean of the times that packets take, after another one. In 64 bits, as it is computed for
+/// each packet: no packet is under way for decades.
+fn mean(taken: Duration, took: Duration) -> Duration {
+    let nanos = |duration: Duration| duration.as_nanos() as u64;
+    let sum = nanos(taken)
+        .saturating_mul(TAKEN_MEMORY - 1)
+        .saturating_add(nanos(took));
+    Duration::from_nanos(sum / TAKEN_MEMORY)
+}
+
 impl Ledger {
     pub(crate) fn next_number(&self) -> u64 {
         self.first + self.packets.len() as u64
@@ -110,6 +120,7 @@ impl Ledger {
         self.loss_time
     }
 
+    #[inline]
     pub(crate) fn on_sent(&mut self, packet: SentPacket) {
         let number = self.next_number();
         for (flow, symbol) in packet.repeats() {
@@ -172,7 +183,7 @@ impl Ledger {
         if packet.eliciting {
             self.taken = match self.taken {
                 Duration::ZERO => took,
-                taken => (taken * (TAKEN_MEMORY - 1) + took) / TAKEN_MEMORY,
+                taken => mean(taken, took),
             };
         }
         if packet.fate == Fate::Outstanding && packet.eliciting {

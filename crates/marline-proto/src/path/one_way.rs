@@ -205,7 +205,10 @@ impl OneWay {
 
 /// The least of a window and the one before it.
 fn least(windows: [Option<i64>; 2]) -> Option<i64> {
-    windows.into_iter().flatten().min()
+    match windows {
+        [Some(this), Some(last)] => Some(this.min(last)),
+        [this, last] => this.or(last),
+    }
 }
 
 #[cfg(test)]

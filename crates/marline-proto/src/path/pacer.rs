@@ -33,6 +33,8 @@ pub struct Pacer {
     /// Credit at `updated`; negative when overdrawn.
     credit: i128,
     updated: Instant,
+    /// When a packet of `mtu` bytes may leave: asked several times for each that does.
+    ready: Instant,
 }
 
 impl Pacer {
@@ -45,9 +47,11 @@ impl Pacer {
             capacity: 0,
             credit: 0,
             updated: now,
+            ready: now,
         };
         pacer.resize();
         pacer.credit = pacer.capacity;
+        pacer.ready = now;
         pacer
     }
 
@@ -104,20 +108,32 @@ impl Pacer {
     pub fn on_sent(&mut self, now: Instant, bytes: u64) {
         self.accrue(now);
         self.credit = self.credit.saturating_sub(units(bytes));
+        self.ready = self.ready_at();
     }
 
     /// When a packet of `bytes` may leave; `None` means now. [`Instant::FAR_FUTURE`] at rate zero
     /// with the credit spent.
     ///
     /// A packet larger than the burst waits for a full bucket, not for ever.
+    #[inline]
     pub fn next_send(&self, now: Instant, bytes: u64) -> Option<Instant> {
-        let missing = self.missing(now, bytes);
+        let at = match bytes == self.mtu {
+            true => self.ready,
+            false => self.enough_at(bytes),
+        };
+        (at > now).then_some(at)
+    }
+
+    /// When there is credit for a packet of `bytes`, from when it was updated last on. That does
+    /// not depend on when it is asked: credit accrues by whole units a nanosecond.
+    fn enough_at(&self, bytes: u64) -> Instant {
+        let missing = units(bytes).min(self.capacity) - self.credit;
         if missing <= 0 {
-            return None;
+            return self.updated;
         }
         let rate = self.rate.as_bps();
         if rate == 0 {
-            return Some(Instant::FAR_FUTURE);
+            return Instant::FAR_FUTURE;
         }
         // Rounded up: a nanosecond early would find the budget a bit short.
         let nanos = match u64::try_from(missing) {
@@ -128,18 +144,18 @@ impl Pacer {
                 u64::try_from(nanos).unwrap_or(u64::MAX)
             }
         };
-        Some(now + Duration::from_nanos(nanos))
+        self.updated + Duration::from_nanos(nanos)
     }
 
-    /// Credit that a packet of `bytes` lacks at `now`.
-    fn missing(&self, now: Instant, bytes: u64) -> i128 {
-        units(bytes).min(self.capacity) - self.credit_at(now)
+    fn ready_at(&self) -> Instant {
+        self.enough_at(self.mtu)
     }
 
-    /// The burst changed.
+    /// The burst changed, and credit is that of `updated`.
     fn resize(&mut self) {
         self.capacity = units(self.burst());
         self.credit = self.credit.min(self.capacity);
+        self.ready = self.ready_at();
     }
 
     fn credit_at(&self, now: Instant) -> i128 {

@@ -61,7 +61,8 @@ pub(crate) struct Received {
 impl Received {
     /// Did the packet arrive before (or is it too old to tell)?
     pub(crate) fn is_duplicate(&self, packet: u64) -> bool {
-        packet < self.floor || self.ranges.contains(packet)
+        let is_newest = self.largest.is_none_or(|(largest, _)| packet > largest);
+        packet < self.floor || !is_newest && self.ranges.contains(packet)
     }
 
     /// Notes a packet; false if it is a duplicate.
@@ -70,7 +71,10 @@ impl Received {
             return false;
         }
         // Whatever it carries: the next ack-eliciting packet leaves no gap of its own.
-        if self.gap_below(packet) {
+        let is_next = self
+            .largest
+            .is_some_and(|(largest, _)| packet == largest + 1);
+        if !is_next && self.gap_below(packet) {
             self.shows_gap = true;
             self.due = self.due.map(|due| due.min(now));
         }
@@ -170,8 +174,13 @@ impl Received {
             .ranges
             .range_of(largest)
             .map_or(largest, |range| range.start);
-        let ages =
-            (0..TIMES_REPORTED).map(|age| (self.coming + TIMES_REPORTED - age) % TIMES_REPORTED);
+        // One range without a gap holds all that is new.
+        let times = if self.ranges.len() > 1 {
+            TIMES_REPORTED
+        } else {
+            0
+        };
+        let ages = (0..times).map(|age| (self.coming + TIMES_REPORTED - age) % TIMES_REPORTED);
         // What the range of the largest packet holds is reported with it.
         let older = |new: &&RangeSet| new.first().is_some_and(|range| range.start < newest);
         let news = ages.map(|place| &self.new[place]).filter(older);

@@ -8,7 +8,7 @@
 //! arrived and copies those that did not. By gaps in packet numbers alone the sender would wait for
 //! the end of the burst.
 
-use marline_base::{Duration, Instant};
+use marline_base::{Duration, Instant, nanos_f64};
 
 use super::loss_meter::{LOSSY, LossMeter};
 
@@ -82,7 +82,7 @@ impl Silence {
     pub(super) fn on_eliciting(&mut self, now: Instant) {
         self.told = 0;
         if let Some(last) = self.last.replace(now) {
-            let gap = now.since(last).min(LONGEST).as_nanos() as f64;
+            let gap = nanos_f64(now.since(last).min(LONGEST));
             let off = (gap - self.spacing).abs().min(BURST * self.spacing);
             self.spread += GAIN * (off - self.spread);
             self.spacing += GAIN * (gap - self.spacing);
@@ -91,9 +91,13 @@ impl Silence {
 
     /// When the peer must learn that nothing arrives; `None` where a silence would not mean losses.
     pub(super) fn due(&self) -> Option<Instant> {
+        // Asked for each datagram, and nearly always nothing is missing.
+        if self.missing.fraction() <= LOSSY || self.told >= TOLD {
+            return None;
+        }
         let last = self.last?;
         let even = self.spread <= EVEN * self.spacing;
-        if self.told >= TOLD || !even || self.missing.fraction() <= LOSSY {
+        if !even {
             return None;
         }
         let gaps = SILENT_GAPS + f64::from(self.told);

@@ -175,7 +175,11 @@ impl Path {
     /// if some came after the oldest packet left that is not acknowledged: it had something to
     /// send.
     pub(crate) fn silent_at(&self) -> Option<Instant> {
-        let oldest = self.ledger.oldest_open()?;
+        self.silent_if(self.ledger.oldest_open()?)
+    }
+
+    /// The same where the oldest packet without an acknowledgement left then.
+    pub(crate) fn silent_if(&self, oldest: Instant) -> Option<Instant> {
         let (last, longest) = self.received.outage()?;
         (last >= oldest).then_some(last + longest)
     }
@@ -221,16 +225,19 @@ impl Path {
         // The deviation forgets a jump within a few packets; another jump of the kind is to be
         // expected.
         let swing = self.rtt.swing().min(self.rtt.smoothed() / MOST_SWING);
-        let jump = swing + LATENESS;
-        let slack = self.rtt.slack();
-        self.usual_lateness(max_ack_delay) + jump.saturating_sub(slack.max(LATENESS))
+        let slack = self.rtt.slack().max(swing + LATENESS);
+        slack + self.excuse() + max_ack_delay
     }
 
     /// The same without a jump: where nothing arrives of what came all the time, the path is silent
     /// both ways, and no queue makes it so.
     fn usual_lateness(&self, max_ack_delay: Duration) -> Duration {
-        let patience = self.mistakes.patience(self.rtt.smoothed()) + self.mending();
-        self.rtt.slack().max(LATENESS) + patience + max_ack_delay
+        self.rtt.slack().max(LATENESS) + self.excuse() + max_ack_delay
+    }
+
+    /// What mistaken suspicions and the carrier's own retransmissions add to that.
+    fn excuse(&self) -> Duration {
+        self.mistakes.patience(self.rtt.smoothed()) + self.mending()
     }
 }
 

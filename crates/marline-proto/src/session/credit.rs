@@ -145,19 +145,9 @@ impl Session {
         if let Some(flow) = self.flows.get_mut(&id) {
             flow.unread_since = None;
             self.memory.account(flow);
-            self.wait_for_reader(now, id);
+            flow.wait_for_reader(now);
+            self.relieve(now);
         }
-    }
-
-    /// Takes note of when something began to wait for its reader.
-    pub(super) fn wait_for_reader(&mut self, now: Instant, id: FlowId) {
-        if let Some(flow) = self.flows.get_mut(&id)
-            && flow.unread_since.is_none()
-            && flow.accounted.0 > 0
-        {
-            flow.unread_since = Some(now);
-        }
-        self.relieve(now);
     }
 
     /// Gives up a stream that its peer has finished and nobody has read for long.
@@ -175,6 +165,13 @@ impl Session {
 }
 
 impl Flow {
+    /// Takes note of when something began to wait for its reader.
+    pub(super) fn wait_for_reader(&mut self, now: Instant) {
+        if self.unread_since.is_none() && self.accounted.0 > 0 {
+            self.unread_since = Some(now);
+        }
+    }
+
     /// When a stream that its peer has finished is given up if nobody reads it.
     pub(super) fn lingers_until(&self, linger: Option<Duration>) -> Option<Instant> {
         match &self.recv {

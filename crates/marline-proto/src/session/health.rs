@@ -89,7 +89,8 @@ impl Session {
     /// Packets were acknowledged on a path: it is alive, and perhaps cleared of suspicion. Of those
     /// sent during its trial there are `packets`, `with_data` of them with data.
     pub(super) fn on_alive(&mut self, now: Instant, index: usize, packets: u32, with_data: u32) {
-        let load = self.load(now).is_some();
+        let on_trial = self.paths[index].trial().is_some();
+        let load = on_trial && self.load(now).is_some();
         let path = &mut self.paths[index];
         path.last_progress = now;
         path.mistakes.forget(now);

@@ -55,6 +55,19 @@ fn repair_offset(frame: &UnitRepair<'_>) -> u64 {
     (frame.size.div_ceil(len) + u64::from(frame.index)) * len
 }
 
+/// Does the frame bring bytes of a flow and nothing else? What a session may send changes with it
+/// only by an acknowledgement that is due, or by what its flow asks for.
+fn is_data(frame: &Frame<'_>) -> bool {
+    matches!(
+        frame,
+        Frame::Padding { .. }
+            | Frame::Stream(_)
+            | Frame::Packet(_)
+            | Frame::PacketPart(_)
+            | Frame::Symbol(_)
+    )
+}
+
 impl Session {
     /// Takes a datagram that the carrier authenticated.
     ///
@@ -63,7 +76,7 @@ impl Session {
     /// dropped.
     pub fn handle_datagram(&mut self, now: Instant, id: PathId, datagram: &Bytes) {
         self.views_hold = false;
-        self.rest = None;
+        let rest = self.rest.take();
         if self.ending.is_some() {
             return self.say_farewell_again(id);
         }
@@ -99,12 +112,18 @@ impl Session {
         }
         self.learn_start(now, datagram.len());
         let (mut eliciting, mut asked) = (false, false);
+        // Whatever ends the rest because of what is in the datagram still does.
+        self.rest = rest;
         for frame in frames {
             match frame {
                 Ok(frame) => {
                     // As if it were lost: it comes again after the flow's opening.
                     if self.is_early(&frame) {
+                        self.rest = None;
                         return;
+                    }
+                    if !is_data(&frame) {
+                        self.rest = None;
                     }
                     eliciting |= frame.is_ack_eliciting();
                     asked |= matches!(frame, Frame::Ping);
@@ -117,6 +136,7 @@ impl Session {
                 Err(error) => self.fail(close_code::MALFORMED, format!("{error}")),
             }
             if self.ending.is_some() {
+                self.rest = None;
                 return;
             }
         }
@@ -127,7 +147,7 @@ impl Session {
             self.on_ping_in_reserve(now, id);
         }
         let longest = self.config.max_ack_delay;
-        let mut sooner = false;
+        let (mut sooner, timed) = (false, self.path_timer.is_some());
         if let Some(path) = self.path_mut(id) {
             path.received.insert(header.packet, now);
             if path.quiet.on_received() {
@@ -136,9 +156,10 @@ impl Session {
             if eliciting {
                 path.last_eliciting_received = now;
                 let delay = path.ack_delay(longest);
-                let before = path.silent_at();
+                let oldest = timed.then(|| path.ledger.oldest_open()).flatten();
+                let before = oldest.and_then(|oldest| path.silent_if(oldest));
                 path.received.on_eliciting(header.packet, now, delay);
-                let silent = path.silent_at();
+                let silent = oldest.and_then(|oldest| path.silent_if(oldest));
                 sooner = silent.is_some_and(|at| before.is_none_or(|before| at < before));
             }
             if asked {
@@ -148,6 +169,9 @@ impl Session {
         // The pace of the peer's packets says when a silence begins, perhaps before a known timer.
         if sooner {
             self.path_timer = None;
+        }
+        if let Some(rest) = self.rest.take() {
+            self.rest_on(now, &rest);
         }
     }
 
@@ -466,13 +490,14 @@ impl Session {
     }
 
     pub(super) fn after_receive(&mut self, now: Instant, id: FlowId) {
-        self.account(id);
-        self.wait_for_reader(now, id);
-        if self
-            .flows
-            .get(&id)
-            .is_some_and(|flow| matches!(&flow.recv, RecvHalf::Stream(s) if s.is_ended()))
-        {
+        let mut is_ended = false;
+        if let Some(flow) = self.flows.get_mut(&id) {
+            self.memory.account(flow);
+            flow.wait_for_reader(now);
+            is_ended = matches!(&flow.recv, RecvHalf::Stream(stream) if stream.is_ended());
+        }
+        self.relieve(now);
+        if is_ended {
             self.retime(id);
         }
         if let Some(flow) = self.flows.get_mut(&id) {

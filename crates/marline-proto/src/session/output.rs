@@ -53,10 +53,16 @@ impl Draft<'_> {
 impl Session {
     /// Writes the next datagram that may leave now into `buf` (which is cleared), or returns
     /// `None` when nothing may.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
-        if self.rests(now) {
-            return None;
+        // Drivers ask far more often than there is something to send.
+        match self.rests(now) {
+            true => None,
+            false => self.transmit(now, buf),
         }
+    }
+
+    fn transmit(&mut self, now: Instant, buf: &mut Vec<u8>) -> Option<Transmit> {
         if self.ending.is_some() {
             return self.farewell(now, buf);
         }
@@ -76,6 +82,9 @@ impl Session {
         for Ready { index, sends, .. } in ready {
             if let Some(size) = self.compose(now, index, sends, acks, buf) {
                 self.last = index;
+                if !acks {
+                    self.rest_behind(now, index);
+                }
                 let path = self.paths[index].id;
                 return Some(Transmit { path, size });
             }
@@ -87,6 +96,28 @@ impl Session {
         let known = (!tried).then_some(pacing);
         self.rest = Some(self.rest_until(now, known));
         None
+    }
+
+    /// A datagram has left on the path at `last`, and no acknowledgement was due: rests at once if
+    /// nothing else can leave now, which the next call would only find out again. Nearly always a
+    /// pacer lets one datagram go.
+    fn rest_behind(&mut self, now: Instant, last: usize) {
+        if !self.control.is_empty() || self.has_to_plan() {
+            return;
+        }
+        let mut pacing = None::<Instant>;
+        // Most likely the same path sends again.
+        for index in (last..self.paths.len()).chain(0..last) {
+            let path = &self.paths[index];
+            if path.probes > 0 && !path.blocked {
+                return;
+            }
+            match self.sends_at(now, index) {
+                Some(at) if at <= now => return,
+                at => pacing = pacing.into_iter().chain(at).min(),
+            }
+        }
+        self.rest = Some(self.rest_until(now, Some(pacing)));
     }
 
     /// Writes a ping that counts neither as in flight nor as lost: one of the largest size that the

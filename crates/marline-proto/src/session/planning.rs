@@ -47,6 +47,7 @@ pub(super) struct Pass {
 
 impl Session {
     /// Are there flows whose schedulers must plan before it is known what may leave now?
+    #[inline]
     pub(super) fn has_to_plan(&self) -> bool {
         self.replan > Scope::Nobody || self.pass.scope > Scope::Nobody
     }

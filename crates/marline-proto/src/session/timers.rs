@@ -130,17 +130,23 @@ pub(super) struct Rest {
     timer: (Instant, WakeReason),
     /// When a pacer lets go what waits for it.
     pacing: Option<Instant>,
+    /// The earlier of the two, which is asked for most.
+    wake: (Instant, WakeReason),
 }
 
 impl Rest {
+    fn new(timer: (Instant, WakeReason), pacing: Option<Instant>) -> Self {
+        let paced = pacing.map(|at| (at, WakeReason::Pacing));
+        Self {
+            timer,
+            pacing,
+            wake: paced.map_or(timer, |paced| paced.min(timer)),
+        }
+    }
+
     /// Is nothing missed by resting so long, if what is known exactly is `exact`?
     fn ends_by(&self, exact: &Self) -> bool {
         self.timer.0 <= exact.timer.0 && self.pacing == exact.pacing
-    }
-
-    fn wake(&self) -> (Instant, WakeReason) {
-        let pacing = self.pacing.map(|at| (at, WakeReason::Pacing));
-        pacing.map_or(self.timer, |pacing| pacing.min(self.timer))
     }
 }
 
@@ -155,12 +161,13 @@ impl Session {
             return Some((now, WakeReason::Planning));
         }
         let rest = self.rest.unwrap_or_else(|| self.next_rest(now));
-        Some(rest.wake())
+        Some(rest.wake)
     }
 
     /// Does nothing leave now because nothing happened since all that could had left?
+    #[inline]
     pub(super) fn rests(&self, now: Instant) -> bool {
-        let rests = !self.has_to_plan() && self.rest.is_some_and(|rest| now < rest.wake().0);
+        let rests = !self.has_to_plan() && self.rest.is_some_and(|rest| now < rest.wake.0);
         debug_assert!(
             !rests
                 || self
@@ -189,6 +196,15 @@ impl Session {
         let paths = 0..self.paths.len();
         let find = || paths.filter_map(|index| self.sends_at(now, index)).min();
         self.rest_of(pacing.unwrap_or_else(find), path_timer)
+    }
+
+    /// Nothing but data arrived while the session rested: it rests on, but until no later than what
+    /// that has made due.
+    pub(super) fn rest_on(&mut self, now: Instant, rest: &Rest) {
+        let is_asked = self.paths.iter().any(|path| path.received.is_asked());
+        if self.control.is_empty() && !is_asked && !self.has_to_plan() {
+            self.rest = Some(self.rest_until(now, Some(rest.pacing)));
+        }
     }
 
     /// The first of all paths' timers.
@@ -317,7 +333,9 @@ impl Session {
         let idle = (self.last_received + self.idle_timeout(), WakeReason::Idle);
         let mut timer = idle.min(path_timer);
         let mut consider = |at: Option<Instant>, reason| {
-            if let Some(at) = at {
+            if let Some(at) = at
+                && at <= timer.0
+            {
                 timer = timer.min((at, reason));
             }
         };
@@ -328,7 +346,7 @@ impl Session {
         consider(self.flow_timers.first(), WakeReason::Lifetime);
         consider(self.watches.next_look(), WakeReason::Target);
         consider(self.scheduler_wakes(), WakeReason::Scheduler);
-        Rest { timer, pacing }
+        Rest::new(timer, pacing)
     }
 
     /// Acts on all timers that have run out.

@@ -40,10 +40,13 @@ impl Session {
     ) -> (SmallVec<[Ready; 4]>, Option<Instant>) {
         let count = self.paths.len();
         let (mut ready, mut pacing) = (SmallVec::new(), None::<Instant>);
-        for step in 1..=count {
-            // The path that sent last is the last of equals: a flow that waits on two of them sends
-            // on both.
-            let index = (self.last + step) % count;
+        // The path that sent last is the last of equals: a flow that waits on two of them sends on
+        // both.
+        let behind = match self.last + 1 {
+            next if next <= count => next,
+            next => next % count.max(1),
+        };
+        for index in (behind..count).chain(0..behind) {
             let sends_at = self.sends_at(now, index);
             let sends = sends_at.is_some_and(|at| at <= now);
             pacing = pacing.into_iter().chain(sends_at).min();
@@ -56,7 +59,9 @@ impl Session {
                 });
             }
         }
-        ready.sort_by_key(|path: &Ready| path.urgency);
+        if ready.len() > 1 {
+            ready.sort_by_key(|path: &Ready| path.urgency);
+        }
         (ready, pacing)
     }
 

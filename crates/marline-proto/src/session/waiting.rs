@@ -95,18 +95,26 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    // Sessions have few paths: looking at one after the other is quicker than a clever search.
+    /// Where a path's lane is. Lanes come about in the order of paths' first data, which is nearly
+    /// always that of their numbers; and sessions have few paths: looking at one after the other is
+    /// quicker than a clever search.
+    #[inline]
+    fn lane_at(&self, path: PathId) -> Option<usize> {
+        let likely = path.0 as usize;
+        match self.lanes.get(likely) {
+            Some((id, _)) if *id == path => Some(likely),
+            _ => self.lanes.iter().position(|(id, _)| *id == path),
+        }
+    }
 
     #[inline]
     fn lane(&self, path: PathId) -> Option<&Lane> {
-        let lane = self.lanes.iter().find(|(id, _)| *id == path);
-        lane.map(|(_, lane)| lane)
+        self.lane_at(path).map(|at| &self.lanes[at].1)
     }
 
     #[inline]
     fn lane_mut(&mut self, path: PathId) -> &mut Lane {
-        let known = self.lanes.iter().position(|(id, _)| *id == path);
-        let index = known.unwrap_or_else(|| {
+        let index = self.lane_at(path).unwrap_or_else(|| {
             self.lanes.push((path, Lane::default()));
             self.lanes.len() - 1
         });

@@ -49,10 +49,14 @@ impl Session {
     pub(super) fn warm_up(&mut self, now: Instant, sent_on: PathId, id: FlowId, symbol: Symbol) {
         self.load.on_sent(now, u64::from(symbol.len));
         let rate = self.load.rate;
+        let is_cold = |p: &Path| p.id != sent_on && !p.was_filled();
+        if !self.paths.iter().any(is_cold) {
+            return;
+        }
         let active = |p: &&Path| p.state() == PathState::Active;
         let costs = self.paths.iter().filter(active).map(|p| p.cost.rank());
         let least = costs.min().unwrap_or(0);
-        let cold = |p: &&Path| p.id != sent_on && !p.was_filled() && p.cost.rank() == least;
+        let cold = |p: &&Path| is_cold(p) && p.cost.rank() == least;
         let Some(id_cold) = self.paths.iter().filter(active).find(cold).map(|p| p.id) else {
             return;
         };

@@ -1,6 +1,6 @@
 //! Quantiles of a delay in constant memory.
 
-use marline_base::Duration;
+use marline_base::{Duration, nanos_f64};
 
 /// Buckets for each doubling of the delay: a quantile is exact to 2^(1/8), or 9 %.
 const PER_OCTAVE: u32 = 8;
@@ -50,7 +50,7 @@ impl Default for Delays {
 
 impl Delays {
     pub(crate) fn record(&mut self, delay: Duration) {
-        let us = delay.as_nanos() as f64 / 1e3;
+        let us = nanos_f64(delay) / 1e3;
         let bucket = &mut self.buckets[bucket(us)];
         *bucket = bucket.saturating_add(1);
         self.count += 1;

@@ -1,6 +1,6 @@
 //! τ: which of the packets are repair symbols.
 
-use marline_base::{Duration, Instant};
+use marline_base::{Duration, Instant, nanos_f64};
 use marline_fec::analysis;
 
 use crate::path::EmissionKind;
@@ -125,7 +125,7 @@ impl Interval {
     /// A packet of the flow left. After τ − 1 that are no repair symbols one is due; what waits for
     /// a path does not count, because it may be taken back.
     pub(super) fn on_sent(&mut self, now: Instant, kind: EmissionKind) {
-        let gap = now.since(self.last).as_nanos() as f64;
+        let gap = nanos_f64(now.since(self.last));
         // A silence says nothing of the rate.
         if gap < 1e9 && self.last > Instant::ZERO {
             let mean = self.gap.get_or_insert(gap);
@@ -173,9 +173,9 @@ impl Interval {
             true => None,
             false => analysis::interval(of_sources, of_repairs, WAIT),
         };
-        let small = (round_trip / SMALL_PART).as_nanos() as f64;
+        let small = nanos_f64(round_trip / SMALL_PART);
         let is_small = |tau: &u32| {
-            let interval = f64::from(*tau) * gap.as_nanos() as f64;
+            let interval = f64::from(*tau) * nanos_f64(gap);
             analysis::wait(*tau, of_sources, of_repairs) * interval <= small
         };
         let tau = least.map(|least| {

@@ -1,7 +1,7 @@
 //! When packets would arrive: one lane a path, for one plan.
 
 use libm::sqrt;
-use marline_base::{Duration, Instant};
+use marline_base::{Duration, Instant, nanos_f64};
 use smallvec::SmallVec;
 
 use crate::sched::PathView;
@@ -270,9 +270,8 @@ fn lane<'a>(
     let service = 8e6 / path.rate.as_bps().max(1) as f64;
     let waiting = path.queued as f64 * service;
     let service = f64::from(len) * service;
-    let from_now = |then: Instant| {
-        then.since(now).as_nanos() as f64 / 1e3 - now.since(then).as_nanos() as f64 / 1e3
-    };
+    let from_now =
+        |then: Instant| nanos_f64(then.since(now)) / 1e3 - nanos_f64(now.since(then)) / 1e3;
     let last = known.last.map_or(NEVER, from_now);
     // `latest` comes as a delay from the departure of the last packet.
     let lane = |delay: Gauss, latest: Gauss, standing: f64| {
@@ -301,9 +300,9 @@ fn lane<'a>(
         // What round trips say.
         let pipe = path.rate.bytes_in(path.min_rtt);
         let standing = path.in_flight.saturating_sub(pipe) as f64 * service / f64::from(len.max(1));
-        let spread = path.rtt_var.as_nanos() as f64 / 1e3;
+        let spread = nanos_f64(path.rtt_var) / 1e3;
         let delay = Gauss {
-            mean: path.min_rtt.as_nanos() as f64 / 2e3 + service,
+            mean: nanos_f64(path.min_rtt) / 2e3 + service,
             var: spread * spread,
         };
         return lane(delay, delay, standing);
@@ -320,7 +319,7 @@ fn lane<'a>(
     let spread = forecast.late_us / UPPER;
     // What was not acknowledged in time is late by the time since at least, and so is what follows.
     let silence = forecast.due.map_or(Duration::ZERO, |due| now.since(due));
-    let silence = silence.as_nanos() as f64 / 1e3;
+    let silence = nanos_f64(silence) / 1e3;
     let delay = Gauss {
         mean: forecast.offset_us + silence,
         var: spread * spread,
@@ -330,7 +329,7 @@ fn lane<'a>(
         true => delay,
         false => laws.latest.shifted(shift),
     };
-    let standing = forecast.free.since(now).as_nanos() as f64 / 1e3;
+    let standing = nanos_f64(forecast.free.since(now)) / 1e3;
     Lane {
         seen: Some((laws, shift)),
         ..lane(delay, latest, standing)

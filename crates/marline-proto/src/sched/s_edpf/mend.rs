@@ -50,7 +50,7 @@
 
 use alloc::boxed::Box;
 
-use marline_base::{Duration, Instant};
+use marline_base::{Duration, Instant, nanos_f64};
 use smallvec::SmallVec;
 
 use super::lanes::{Lanes, Sight};
@@ -119,7 +119,7 @@ impl Variant for Mending {
         let lost = lost.filter(|(path, _)| is_sooner(paths[q].srtt, path.srtt, least));
         let lost: f64 = lost.map(|(path, share)| path.loss * share).sum();
         let interval_us = AT_RISK * all / lost.max(1e-9) * outlook.gap;
-        let again_us = least.as_nanos() as f64 / 1e3;
+        let again_us = nanos_f64(least) / 1e3;
         if risk.missing() >= AT_RISK && interval_us < again_us / 2.0 {
             return Some(now);
         }
