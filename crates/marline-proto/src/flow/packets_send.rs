@@ -20,7 +20,7 @@ use super::refusal::Refusal;
 use super::shown::Unit;
 use super::{Symbol, Unsettled};
 use crate::ranges::RangeSet;
-use crate::wire::{LEAST_PRIORITY, PathId};
+use crate::wire::{LEAST_PRIORITY, PathId, varint};
 
 /// Why a message was not taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -259,7 +259,12 @@ impl PacketsSend {
     /// Length of the next symbol if it may have `max` bytes; `None` if nothing is unsent.
     pub(crate) fn next_len(&self, max: u32) -> Option<u32> {
         let message = self.message(self.next)?;
-        Some((message.data.len() as u32 - message.cut).min(max))
+        let total = message.data.len() as u32;
+        // Small offsets take fewer bytes (RFC 9000 §16) than that of the last part. These are
+        // filled with data, so that all parts make datagrams of one length: one call for all.
+        let bytes = |offset: u32| varint::len(offset.into()) as u32;
+        let spare = bytes(total.saturating_sub(max)).saturating_sub(bytes(message.cut));
+        Some((total - message.cut).min(max + spare))
     }
 
     /// Length of the message that is cut next, if no part of it was cut yet.

@@ -149,6 +149,8 @@ impl Session {
         let longest = self.config.max_ack_delay;
         let (mut sooner, timed) = (false, self.path_timer.is_some());
         if let Some(path) = self.path_mut(id) {
+            let oldest = timed.then(|| path.ledger.oldest_open()).flatten();
+            let before = oldest.and_then(|oldest| path.silent_if(oldest));
             path.received.insert(header.packet, now);
             if path.quiet.on_received() {
                 path.last_progress = now;
@@ -156,8 +158,6 @@ impl Session {
             if eliciting {
                 path.last_eliciting_received = now;
                 let delay = path.ack_delay(longest);
-                let oldest = timed.then(|| path.ledger.oldest_open()).flatten();
-                let before = oldest.and_then(|oldest| path.silent_if(oldest));
                 path.received.on_eliciting(header.packet, now, delay);
                 let silent = oldest.and_then(|oldest| path.silent_if(oldest));
                 sooner = silent.is_some_and(|at| before.is_none_or(|before| at < before));

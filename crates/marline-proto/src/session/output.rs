@@ -254,7 +254,8 @@ impl Session {
         }
         let delivery = path.sampler.on_sent(now, in_flight);
         let sent = SentPacket::new(now, size as u32, eliciting, delivery, frames);
-        if !path.ledger.has_outstanding() {
+        // The first of those whose feedback may become overdue.
+        if path.ledger.oldest_unrescued().is_none() {
             self.path_timer = None;
         }
         if eliciting && self.observer.foresees() {

@@ -173,8 +173,9 @@ impl Session {
                 || self
                     .rest
                     .is_some_and(|rest| rest.ends_by(&self.next_rest(now))),
-            "an input did not end the rest {:?}",
-            self.rest
+            "an input did not end the rest {:?}: it is {:?}",
+            self.rest,
+            self.next_rest(now)
         );
         rests
     }

@@ -1,6 +1,8 @@
 use super::*;
 use alloc::vec::Vec;
 
+use crate::wire::{FlowId, PacketPart};
+
 fn bytes(n: usize) -> Bytes {
     Bytes::from(alloc::vec![7; n])
 }
@@ -37,6 +39,30 @@ fn cuts_messages_at_their_boundaries() {
         send.on_acked(Instant::ZERO, &Symbol { unit, offset, len });
     }
     assert_eq!((send.base(), send.held, send.unsent()), (3, 0, 0));
+}
+
+#[test]
+fn parts_of_a_long_message_make_datagrams_of_one_length() {
+    for total in [1_260, 1_300, 5_000, 16_000, 40_000_usize] {
+        let mut send = PacketsSend::new(100_000, None, false, None);
+        send.push(Instant::ZERO, bytes(total)).unwrap();
+        let mut lengths = Vec::new();
+        while let Some(symbol) = send.cut(1_250) {
+            let part = PacketPart {
+                flow: FlowId(4),
+                sequence: 7,
+                offset: symbol.offset,
+                total: total as u64,
+                data: send.bytes(&symbol),
+            };
+            lengths.push(part.encoded_len());
+        }
+        let last = lengths.pop().unwrap();
+        assert!(
+            lengths.iter().all(|len| *len == lengths[0] && last <= *len),
+            "{lengths:?}"
+        );
+    }
 }
 
 #[test]
