@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""What a constant of the protocol is worth: halves and doubles each over the bench of links that
+nobody chose, and prints by how much that changes what users feel.
+
+Usage: lab/sensitivity.py [OPTIONS] [PART]...
+
+PART is a part of `FILE::NAME`, such as law/ or path/pacer.rs::BURST; without one, all constants.
+
+Options:
+  --dir DIR      where the copy of the workspace and the results are (target/sensitivity)
+  --seed N       the bench's draws (1); another one shows what was fitted to the first
+  --traces DIR   recorded links (../shared/traces); without them, drawn and misbehaving ones
+  --list         print the constants that can be scaled, and stop
+
+A constant of crates/marline-proto is scaled in a copy of the workspace in which it is read once,
+at the start of the program; one build serves all. A run is `marline repro field --quick
+--auto-only`: some 15 s of one core, so all constants take two to three hours. Values between one
+half and one are scaled in their distance to one, and so are those between one and two: they are
+shares and gains. Results are kept in DIR/seed-N.csv: stopped and started again, the command redoes
+nothing. Remove that file after a change of the code.
+
+In the table each column is the geometric mean over all cells of the bench of what the scaled
+program measures over what the plain one does: of goodput more is better, of all else less. `=`:
+not one digit changed. What the bench never reads, such as constants of other schedulers, is listed
+at the end.
+"""
+
+import argparse
+import csv
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CRATE = Path("crates/marline-proto/src")
+# Numbers of the wire are agreed with the peer.
+LEFT_OUT = ("wire/",)
+KINDS = "f64|Duration|u32|u64|usize|i64"
+DEFINED = re.compile(
+    rf"^(pub\([a-z: ]+\) )?const ([A-Z][A-Z0-9_]*): ({KINDS}) =\s*([^;]*);", re.MULTILINE
+)
+ANY_CONST = re.compile(r"^(?:pub(?:\([a-z: ]+\))? )?const ([A-Z][A-Z0-9_]*):", re.MULTILINE)
+# What no name is replaced in, or a name with what stands before it.
+TOKEN = re.compile(
+    r"""(?P<skip>//[^\n]*|"(?:\\.|[^"\\])*"|(?:const|static)[ ][A-Z]\w*)"""
+    r"""|(?P<use>^[ ]*(?:pub(?:\([^)]*\))?[ ])?use[ ][^;]*;)"""
+    r"""|(?P<path>(?:\w+::)*)(?<!\w)(?P<name>[A-Z][A-Z0-9_]*)(?![\w(!])""",
+    re.MULTILINE,
+)
+MEASURES = ["live p99", "page load", "goodput", "silence", "given up", "bytes on wire"]
+FACTORS = {"half": 0.5, "double": 2.0}
+
+TUNED = """//! Constants that are scaled at the start of the program.
+
+use core::time::Duration;
+use std::io::Write as _;
+
+pub(crate) trait Scaled: Copy {
+    fn scaled(self, factor: f64) -> Self;
+}
+
+impl Scaled for f64 {
+    fn scaled(self, factor: f64) -> Self {
+        if (0.5..1.0).contains(&self) {
+            1.0 - (1.0 - self) / factor
+        } else if 1.0 < self && self < 2.0 {
+            1.0 + (self - 1.0) * factor
+        } else {
+            self * factor
+        }
+    }
+}
+
+impl Scaled for Duration {
+    fn scaled(self, factor: f64) -> Self {
+        self.mul_f64(factor)
+    }
+}
+
+macro_rules! whole {
+    ($($kind:ty)*) => {$(
+        impl Scaled for $kind {
+            fn scaled(self, factor: f64) -> Self {
+                let scaled = self as f64 * factor;
+                if self > 0 { scaled.max(1.0) as $kind } else { scaled as $kind }
+            }
+        }
+    )*};
+}
+whole!(u32 u64 usize i64);
+
+pub(crate) fn value<T: Scaled>(name: &str, plain: T) -> T {
+    if let Ok(path) = std::env::var("MARLINE_CONSTANTS_READ") {
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        let _ = file.and_then(|mut file| writeln!(file, "{name}"));
+    }
+    let scale = std::env::var("MARLINE_SCALE").unwrap_or_default();
+    match scale.split_once('=') {
+        Some((scaled, factor)) if scaled == name => plain.scaled(factor.parse().unwrap()),
+        _ => plain,
+    }
+}
+"""
+
+
+def write(path, content):
+    """What is as it was keeps its time, so that cargo builds it once."""
+    if not path.exists() or path.read_bytes() != content:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def copy(folder, without):
+    """The files of the working tree, in a folder of their own."""
+    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    files = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True).stdout
+    for name in files.decode().split("\0"):
+        if name and name not in without and (ROOT / name).is_file():
+            write(folder / name, (ROOT / name).read_bytes())
+
+
+def sources():
+    """The code of the crate without its tests, by path below src."""
+    found = {}
+    for path in sorted((ROOT / CRATE).rglob("*.rs")):
+        name = str(path.relative_to(ROOT / CRATE))
+        if "tests/" not in name and not name.endswith("tests.rs"):
+            found[name] = path.read_text()
+    return found
+
+
+def constants(code, refused):
+    """File and name of what can be scaled."""
+    return {
+        (file, match.group(2))
+        for file, text in code.items()
+        if not file.startswith(LEFT_OUT)
+        for match in DEFINED.finditer(text.split("\n#[cfg(test)]\nmod tests {")[0])
+        if match.group(2) not in refused
+    }
+
+
+def rewritten(code, chosen):
+    """The code with functions in the place of constants."""
+    defined = {}
+    for file, text in code.items():
+        for name in ANY_CONST.findall(text):
+            defined.setdefault(name, set()).add(file)
+
+    def is_scaled(file, name):
+        files = defined.get(name, set())
+        if file in files:
+            return (file, name) in chosen
+        return bool(files) and all((other, name) in chosen for other in files)
+
+    for file, text in code.items():
+
+        def definition(match, file=file):
+            visible, name, kind, value = match.groups()
+            if (file, name) not in chosen:
+                return match.group(0)
+            attribute = "#[allow(non_snake_case, non_upper_case_globals)] "
+            once = f"static once: std::sync::OnceLock<{kind}> = std::sync::OnceLock::new(); "
+            scaled = f'*once.get_or_init(|| crate::tuned::value("{file}::{name}", {value}))'
+            return f"{attribute}{visible or ''}fn {name}() -> {kind} {{ {once}{scaled} }}"
+
+        def use(match, file=file):
+            name, path = match.group("name"), match.group("path") or ""
+            of_type = path and path.split("::")[-2][:1].isupper()
+            if not name or of_type or not is_scaled(file, name):
+                return match.group(0)
+            return f"{path}{name}()"
+
+        yield file, TOKEN.sub(use, DEFINED.sub(definition, text))
+
+
+def build(folder, parts):
+    """The program whose constants are scaled by the environment, and their names."""
+    code, refused = sources(), set()
+    copy(folder, {str(CRATE / file) for file in code})
+    write(folder / CRATE / "tuned.rs", TUNED.encode())
+    while True:
+        chosen = constants(code, refused)
+        for file, text in rewritten(code, chosen):
+            if file == "lib.rs":
+                crates = "extern crate alloc;"
+                text = text.replace(crates, f"{crates}\nextern crate std;\nmod tuned;")
+            write(folder / CRATE / file, text.encode())
+        wrong = refusals(folder)
+        if not wrong:
+            break
+        refused |= wrong
+    left = ", ".join(sorted(refused))
+    print(f"{len(chosen)} constants; left out, as the compiler needs them: {left}", file=sys.stderr)
+    command = ["cargo", "build", "--release", "--locked", "-p", "marline-cli"]
+    # A program that is built quickly and runs a little slower.
+    for part in ("base", "link", "proto", "sim"):
+        command.append(f"--config=profile.release.package.marline-{part}.codegen-units=16")
+    environment = os.environ | {"CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16"}
+    subprocess.run(command, cwd=folder, env=environment, check=True)
+    names = sorted(f"{file}::{name}" for file, name in chosen)
+    wanted = [name for name in names if not parts or any(part in name for part in parts)]
+    return folder_target(folder) / "release/marline", wanted
+
+
+def folder_target(folder):
+    return Path(os.environ.get("CARGO_TARGET_DIR", folder / "target"))
+
+
+def refusals(folder):
+    """Names of constants at places where the compiler takes no function."""
+    command = ["cargo", "check", "--locked", "-p", "marline-proto", "--message-format=json"]
+    checked = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if checked.returncode == 0:
+        return set()
+    names = set()
+    for line in checked.stdout.splitlines():
+        message = json.loads(line).get("message") if line.startswith("{") else None
+        if isinstance(message, dict) and message["level"] == "error":
+            for span in message["spans"]:
+                for text in span["text"]:
+                    names |= set(re.findall(r"\b([A-Z][A-Z0-9_]*)\(\)", text["text"]))
+    if not names:
+        sys.exit(f"the copy does not build, and not for a constant: cargo check in {folder}")
+    return names
+
+
+def measure(program, options, name=None, factor=None, read=None):
+    """What the bench measures, by cell and measure."""
+    environment = dict(os.environ)
+    if name:
+        environment["MARLINE_SCALE"] = f"{name}={factor}"
+    if read:
+        environment["MARLINE_CONSTANTS_READ"] = str(read)
+    command = [program, "repro", "field", "--quick", "--auto-only", "--json"]
+    command += ["--seed", str(options.seed), "--traces", options.traces]
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    if run.returncode != 0:
+        return None
+    rows = json.loads(run.stdout)["rows"]
+    cells = ("set", "place", "load", "measure")
+    return {tuple(row[key] for key in cells): row["auto"] for row in rows if not row["one_link"]}
+
+
+def ratios(plain, scaled):
+    """Scaled over plain for each measure; `None` where nothing was measured."""
+    found = {}
+    for wanted in MEASURES:
+        # Shares are often nothing; a thousandth (in percent: a tenth) is no difference.
+        floor = 0.1 if wanted == "given up" else 1e-9
+        both = [key for key in plain if key[3] == wanted and key in scaled]
+        logs = [math.log((scaled[key] + floor) / (plain[key] + floor)) for key in both]
+        found[wanted] = math.exp(sum(logs) / len(logs)) if logs else None
+    return found
+
+
+def shown(values):
+    return " ".join(f"{value:9.3f}" if value else "        -" for value in values)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
+    parser.add_argument("-h", "--help", action="store_true")
+    parser.add_argument("--dir", type=Path, default=ROOT / "target/sensitivity")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--traces", default="../shared/traces")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("parts", nargs="*")
+    options = parser.parse_args()
+    if options.help:
+        print(__doc__.strip())
+        return
+    folder = options.dir.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    program, names = build(folder, options.parts)
+    if options.list:
+        print("\n".join(names))
+        return
+    read = folder / "read.txt"
+    read.unlink(missing_ok=True)
+    plain = measure(program, options, read=read)
+    if plain is None:
+        sys.exit("the bench itself fails: " + " ".join(map(str, (program, "repro field --quick"))))
+    seen = set(read.read_text().split())
+    results = folder / f"seed-{options.seed}.csv"
+    done = {}
+    if results.exists():
+        with results.open() as file:
+            done = {(line[0], line[1]): line for line in csv.reader(file)}
+    reached = [name for name in names if name in seen]
+    jobs = [(name, way) for name in reached for way in FACTORS]
+    width = max(map(len, reached), default=0)
+    print(" " * (width + 8) + " ".join(f"{wanted:>9.9}" for wanted in MEASURES))
+    with results.open("a", newline="") as file:
+        writer = csv.writer(file)
+        for number, (name, way) in enumerate(jobs, 1):
+            print(f"\r{number} of {len(jobs)}", end="", file=sys.stderr, flush=True)
+            if (name, way) not in done:
+                scaled = measure(program, options, name, FACTORS[way])
+                if scaled is None:
+                    values = ["fails"]
+                elif scaled == plain:
+                    values = ["="]
+                else:
+                    values = [value or "" for value in ratios(plain, scaled).values()]
+                done[name, way] = [name, way, *map(str, values)]
+                writer.writerow(done[name, way])
+                file.flush()
+            values = done[name, way][2:]
+            text = values[0] if len(values) == 1 else shown([float(v or 0) for v in values])
+            print(f"\r{name:{width}} {way:6} {text:>9}", flush=True)
+    missed = [name for name in names if name not in seen]
+    print(f"\nNever read by the bench: {len(missed)}")
+    print("\n".join(f"  {name}" for name in missed))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("\nstopped; the same command goes on from here")
