@@ -16,8 +16,8 @@
 //! With `bulk` the streams go to TCP ports of this process. What the busiest of the server's
 //! threads takes for a megabit bounds what the server carries where each thread has a core to
 //! itself: on a machine whose cores the clients need, too, throughput cannot show it. Time in which
-//! a thread waits for another one is not seen; they share no lock for a packet but that of the table
-//! of connections that a packet came astray from.
+//! a thread waits for another one is not seen; they share no lock for a packet but that of the
+//! table of connections that a packet came astray from.
 //!
 //! | file | what |
 //! | --- | --- |

@@ -30,16 +30,20 @@ impl Framed {
         self.buffer.is_empty()
     }
 
-    /// The longest buffer for symbols of at most `symbol` bytes.
+    /// Bytes of a buffer for the frames of symbols of at most `symbol` bytes.
     pub(super) fn most(symbol: usize) -> usize {
-        (HEADER + symbol).next_multiple_of(ALIGNMENT) + ALIGNMENT - 1
+        Self::aligned(HEADER + symbol)
+    }
+
+    /// Bytes in which a frame of `len` bytes can start on a cache line.
+    fn aligned(len: usize) -> usize {
+        len.next_multiple_of(ALIGNMENT) + ALIGNMENT - 1
     }
 
     /// Room for `len` bytes of frame that hold anything.
     fn room(&mut self, len: usize) -> &mut [u8] {
         if self.buffer.len() < self.start + len {
-            let rounded = len.next_multiple_of(ALIGNMENT);
-            self.buffer = vec![0; rounded + ALIGNMENT - 1];
+            self.buffer = vec![0; Self::aligned(len)];
             // An address that cannot be aligned costs speed alone.
             self.start = self
                 .buffer

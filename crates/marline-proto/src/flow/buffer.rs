@@ -4,7 +4,6 @@ use alloc::borrow::Cow;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::Range;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
@@ -14,11 +13,6 @@ pub(crate) struct SendBuffer {
     /// Chunks with the offset of their first byte, ascending and without gaps.
     chunks: VecDeque<(u64, Bytes)>,
     end: u64,
-    /// Chunks that were freed.
-    freed: usize,
-    /// The chunk that was asked for last, counted from the first ever: the next symbol is of that
-    /// one or of the one behind it. No more than a hint, so that no order of memory matters.
-    last: AtomicUsize,
 }
 
 impl SendBuffer {
@@ -37,7 +31,10 @@ impl SendBuffer {
 
     /// The bytes of `range`, which must be in the window.
     pub(crate) fn get(&self, range: Range<u64>) -> Cow<'_, [u8]> {
-        let first = self.chunk_of(range.start);
+        let begun = self
+            .chunks
+            .partition_point(|(start, _)| *start <= range.start);
+        let first = begun.saturating_sub(1);
         let Some((start, chunk)) = self.chunks.get(first) else {
             debug_assert!(range.is_empty(), "the range is in the window");
             return Cow::Borrowed(&[]);
@@ -58,25 +55,6 @@ impl SendBuffer {
         Cow::Owned(out)
     }
 
-    /// Index of the chunk that holds the byte at `offset`, or of the last one if none does.
-    fn chunk_of(&self, offset: u64) -> usize {
-        let starts_by = |index: usize| self.chunks.get(index).is_some_and(|c| c.0 <= offset);
-        let last = self.last.load(Ordering::Relaxed);
-        let near = last.wrapping_sub(self.freed);
-        for index in [near, near.wrapping_add(1)] {
-            if starts_by(index) && !starts_by(index.wrapping_add(1)) {
-                self.last
-                    .store(self.freed.wrapping_add(index), Ordering::Relaxed);
-                return index;
-            }
-        }
-        let begun = self.chunks.partition_point(|(start, _)| *start <= offset);
-        let index = begun.saturating_sub(1);
-        self.last
-            .store(self.freed.wrapping_add(index), Ordering::Relaxed);
-        index
-    }
-
     /// Frees whole chunks below `floor`.
     pub(crate) fn release(&mut self, floor: u64) {
         while let Some((start, chunk)) = self.chunks.front() {
@@ -84,7 +62,6 @@ impl SendBuffer {
                 break;
             }
             self.chunks.pop_front();
-            self.freed = self.freed.wrapping_add(1);
         }
     }
 

@@ -118,14 +118,8 @@ pub(crate) struct Queues {
 }
 
 impl Queues {
-    #[inline]
     fn position(&self, path: PathId) -> Result<usize, usize> {
-        // Paths are numbered from 0 on, and seldom is one gone.
-        let likely = path.0 as usize;
-        match self.queues.get(likely) {
-            Some((id, _)) if *id == path => Ok(likely),
-            _ => self.queues.binary_search_by_key(&path, |(id, _)| *id),
-        }
+        self.queues.binary_search_by_key(&path, |(id, _)| *id)
     }
 
     fn entry(&mut self, path: PathId) -> &mut Queue {

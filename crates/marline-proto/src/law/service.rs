@@ -26,9 +26,9 @@ const FULL: f64 = 1_258.0;
 const MEMORY: f64 = 1_024.0 * FULL;
 /// The mean is believed in place of the path's rate by what it is of; wholly from 64 packets on.
 const TRUSTED: f64 = MEMORY / 16.0;
-/// A path whose packets are thought to take less than this share of the time that they took is learnt
-/// again: the inverse of BBR's gain of 1.25 by which it looks for more (Cardwell et al., 2016), which
-/// rates do not pass while the path stays as it is.
+/// A path whose packets are thought to take less than this share of the time that they took is
+/// learnt again: the inverse of the gain of 1.25 by which BBR looks for more (Cardwell et al.,
+/// 2016), which rates do not pass while the path stays as it is.
 const QUICKER: f64 = 0.8;
 /// No service is quicker than the path's rate says, which is a maximum, and none is slower by more
 /// than this factor: few gaps of jitter, or a stall, may make a mean anything.

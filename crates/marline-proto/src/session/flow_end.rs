@@ -144,7 +144,7 @@ impl Session {
         }
         if let Some(flow) = self.flows.remove(&id) {
             let counters = self.counters_of(&flow);
-            if self.numbers.on_over(self.is_ours(id), &counters) {
+            if self.numbers.on_closed(self.is_ours(id), &counters) {
                 self.control.insert(Control::MaxFlows);
             }
             self.bequeath(&flow);

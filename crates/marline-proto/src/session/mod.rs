@@ -319,18 +319,11 @@ impl Session {
     }
 
     fn path_mut(&mut self, id: PathId) -> Option<&mut Path> {
-        let index = self.path_index(id)?;
-        self.paths.get_mut(index)
+        self.paths.iter_mut().find(|p| p.id == id)
     }
 
-    #[inline]
     fn path_index(&self, id: PathId) -> Option<usize> {
-        // Paths are numbered from 0 on, and seldom is one gone.
-        let likely = id.0 as usize;
-        match self.paths.get(likely) {
-            Some(path) if path.id == id => Some(likely),
-            _ => self.paths.iter().position(|p| p.id == id),
-        }
+        self.paths.iter().position(|p| p.id == id)
     }
 
     /// The peer broke the protocol: close with that.

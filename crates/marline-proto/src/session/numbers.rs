@@ -1,5 +1,5 @@
 //! Which flows there were: numbers that were given, limits of both sides, and what those carried
-//! that are over.
+//! that are closed.
 
 use crate::ranges::RangeSet;
 use crate::stats::{Carried, FlowCounters};
@@ -11,14 +11,14 @@ pub(super) struct Numbers {
     next: u64,
     /// How many this side may ever open.
     may_open: u64,
-    /// Of flows that the peer ever opened, and how many of these are over.
+    /// Of flows that the peer ever opened, and how many of these are closed.
     by_peer: RangeSet,
-    by_peer_over: u64,
+    by_peer_closed: u64,
     /// How many the peer may ever open, as it knows.
     peer_may_open: u64,
     /// Flows of the peer that may be open at once.
     at_once: u64,
-    over: u64,
+    closed: u64,
     carried: Carried,
 }
 
@@ -29,10 +29,10 @@ impl Numbers {
             next: 0,
             may_open,
             by_peer: RangeSet::default(),
-            by_peer_over: 0,
+            by_peer_closed: 0,
             peer_may_open: at_once,
             at_once,
-            over: 0,
+            closed: 0,
             carried: Carried::default(),
         }
     }
@@ -73,15 +73,15 @@ impl Numbers {
         self.by_peer.insert(index..index + 1);
     }
 
-    /// A flow is over. Whether the peer has to hear that it may open more.
-    pub(super) fn on_over(&mut self, is_ours: bool, counters: &FlowCounters) -> bool {
-        self.over += 1;
+    /// A flow is closed. Whether the peer has to hear that it may open more.
+    pub(super) fn on_closed(&mut self, is_ours: bool, counters: &FlowCounters) -> bool {
+        self.closed += 1;
         self.carried.add(counters);
         if is_ours {
             return false;
         }
-        self.by_peer_over += 1;
-        let limit = self.by_peer_over + self.at_once;
+        self.by_peer_closed += 1;
+        let limit = self.by_peer_closed + self.at_once;
         // In steps, so that short flows do not cost a frame each.
         let is_raised = limit >= self.peer_may_open + self.at_once.div_ceil(4);
         if is_raised {
@@ -90,12 +90,12 @@ impl Numbers {
         is_raised
     }
 
-    /// How many are over.
-    pub(super) fn over(&self) -> u64 {
-        self.over
+    /// How many are closed.
+    pub(super) fn closed(&self) -> u64 {
+        self.closed
     }
 
-    /// What those carried that are over.
+    /// What those carried that are closed.
     pub(super) fn carried(&self) -> Carried {
         self.carried
     }

@@ -320,7 +320,7 @@ impl Session {
     /// Tells observers and the driver of a path's state.
     pub(super) fn announce(&mut self, now: Instant, id: PathId) {
         self.views_hold = false;
-        // Whether a path is in reserve, and how long it may be quiet, depends on the others' states.
+        // The others' states decide whether a path is in reserve, and how long it may be quiet.
         self.rest = None;
         self.path_timer = None;
         let Some(path) = self.paths.iter_mut().find(|p| p.id == id) else {

@@ -18,7 +18,7 @@ impl Session {
             credit: self.credit.stats(),
             paths: self.paths.iter().map(|p| self.path_stats(p)).collect(),
             flows: self.flows.values().map(|f| self.flow_stats(f)).collect(),
-            closed_flows: self.numbers.over(),
+            closed_flows: self.numbers.closed(),
             carried: self.carried(),
         }
     }

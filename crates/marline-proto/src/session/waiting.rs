@@ -95,26 +95,18 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Where a path's lane is. Lanes come about in the order of paths' first data, which is nearly
-    /// always that of their numbers; and sessions have few paths: looking at one after the other is
-    /// quicker than a clever search.
-    #[inline]
-    fn lane_at(&self, path: PathId) -> Option<usize> {
-        let likely = path.0 as usize;
-        match self.lanes.get(likely) {
-            Some((id, _)) if *id == path => Some(likely),
-            _ => self.lanes.iter().position(|(id, _)| *id == path),
-        }
-    }
+    // Sessions have few paths: looking at one after the other is quicker than a clever search.
 
     #[inline]
     fn lane(&self, path: PathId) -> Option<&Lane> {
-        self.lane_at(path).map(|at| &self.lanes[at].1)
+        let lane = self.lanes.iter().find(|(id, _)| *id == path);
+        lane.map(|(_, lane)| lane)
     }
 
     #[inline]
     fn lane_mut(&mut self, path: PathId) -> &mut Lane {
-        let index = self.lane_at(path).unwrap_or_else(|| {
+        let known = self.lanes.iter().position(|(id, _)| *id == path);
+        let index = known.unwrap_or_else(|| {
             self.lanes.push((path, Lane::default()));
             self.lanes.len() - 1
         });

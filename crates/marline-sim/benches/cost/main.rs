@@ -6,7 +6,7 @@
 //!   is an error, and the functions that have changed are printed.
 //! * `keep` writes that file.
 //! * `schedulers` prints what streams cost by scheduler, coded and not, over links that lose no
-//!   packet or a fiftieth, for each Mb delivered, as CSV: what Figure 9 of S-EDPF shows of a device.
+//!   packet or a fiftieth, for each Mb delivered, as CSV: Figure 9 of S-EDPF shows it of a device.
 //!
 //! A case is a kind of flow, alone or beside 199 others that share its load. Two sessions over two
 //! links of 200 Mb/s; half a second, which begins when flows have found their rate. The load is

@@ -40,10 +40,11 @@ const SEARCH_AGAIN: Duration = Duration::from_secs(3600);
 /// alarm (several bursts of losses that took only large packets) to cost next to nothing.
 const SHRUNK_FOR: Duration = Duration::from_millis(500);
 
-/// What a client's packet holds beside a datagram: a short header with a connection id of 8 and a
-/// packet number of 4 bytes, the seal, the DATAGRAM frame's type and length, and what quinn keeps
-/// free. A server's has no connection id, and so 8 bytes less.
-const PACKET_OVERHEAD: u16 = 38;
+/// What a packet holds beside a datagram (bytes): a short header with a packet number of 4 bytes,
+/// the seal, the DATAGRAM frame's type and length, and what quinn keeps free.
+const PACKET_OVERHEAD: u16 = 30;
+/// A client's packets have a connection id as well (bytes): what a server's sockets give out.
+const CONNECTION_ID: u16 = 8;
 
 /// Acknowledge after this number of packets, or after [`ACK_DELAY`], in whatever order they came:
 /// the session's feedback is what decides anything, and these ACKs only cost.
@@ -63,9 +64,8 @@ const STREAM_WINDOW: u32 = 8 << 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuicConfig {
     /// UDP payload (bytes) of the largest packet over IPv4, [`MIN_MTU`] to [`MAX_MTU`], default
-    /// 1472, which is what Ethernet takes and leaves a datagram of 1434 bytes, 1442 from a server;
-    /// over IPv6 it is 20
-    /// bytes less. Every path begins with 1200 bytes and finds the largest size up to this that
+    /// 1472, which is what Ethernet takes and leaves a client's datagram 1434 bytes and a server's
+    /// 1442; over IPv6 it is 20 bytes less. Every path begins with 1200 bytes and finds the largest size up to this that
     /// passes, each direction for itself (RFC 8899); it falls back to 1200 when the path has
     /// shrunk. Nothing larger is taken from the peer either, but what Ethernet takes always is.
     pub mtu: u16,
@@ -234,9 +234,10 @@ impl QuicConfig {
         Ok(Arc::new(transport))
     }
 
-    /// Bytes of the largest datagram over IPv4.
-    pub(super) fn max_datagram(&self) -> usize {
-        usize::from(self.mtu - PACKET_OVERHEAD)
+    /// Bytes of the largest datagram that a client sends over IPv4, or a server.
+    pub(super) fn max_datagram(&self, is_client: bool) -> usize {
+        let id = if is_client { CONNECTION_ID } else { 0 };
+        usize::from(self.mtu - PACKET_OVERHEAD - id)
     }
 
     /// For one connection that is dialled. Its socket is no other one's, so that packets to it need

@@ -28,9 +28,8 @@ fn held_at(every: u64) -> (u64, FlowCounters) {
 
 #[test]
 fn a_slow_flow_holds_few_symbols() {
-    // The slower path's probe timeout is some 200 ms with delayed acknowledgements, of which a
-    // decoder remembers two, and what a retransmission takes where the code did not help. The
-    // window of the code is 512 symbols: 800 kB.
+    // A decoder remembers two probe timeouts of the slower path, and what follows a symbol that has
+    // to be sent again until it comes. The code's ring has 512 places: 800 kB.
     for (every, most) in [(50, 120_000), (10, 250_000)] {
         let (held, counters) = held_at(every);
         assert!(

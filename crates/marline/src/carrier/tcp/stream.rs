@@ -58,7 +58,7 @@ impl TcpLink {
             remote: canonical(socket.peer_addr()?),
             local: canonical(socket.local_addr()?),
             idle: config.idle_timeout,
-            max_datagram: config.max_datagram(),
+            max_datagram: config.max_datagram(matches!(stream, TlsStream::Client(_))),
             place: None,
             stream,
         })
