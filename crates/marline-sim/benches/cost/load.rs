@@ -15,7 +15,7 @@ pub(super) enum Kind {
     Stream,
     /// Records of 1316 bytes, 20 Mb/s, worth nothing after 200 ms.
     Live,
-    /// The same over links that lose a fiftieth.
+    /// The same in order, which repair symbols keep, over links that lose a fiftieth.
     CodedLive,
     /// 60 kB every 25 ms, with a deadline of 100 ms.
     Blocks,
@@ -86,7 +86,7 @@ impl Load {
         let options = FlowOptions {
             lifetime,
             scheduler: self.scheduler,
-            ordered: !matches!(kind, FlowKind::Packets),
+            ordered: self.kind != Kind::Live,
             ..FlowOptions::new(kind)
         };
         let ids = (0..self.count).map(|_| sender.open_flow(&options));
