@@ -1,6 +1,7 @@
 //! A client from its flags to its end, over a session in memory: proxy, metrics, control, stop.
 
 use crate::memory::{MemoryPackets, MemoryStream, MemoryTunnel};
+use crate::quiet_address::{Test, quiet_address};
 use crate::world::{World, socks_command, tcp_echo};
 use clap::{Args as _, FromArgMatches as _};
 use marline::identity::{ConnectionString, Identity};
@@ -77,14 +78,9 @@ fn identities(folder: &Path) -> (String, String) {
     (server.to_string(), key.to_str().unwrap().to_owned())
 }
 
-/// Ports that stay free until the client takes them and after it gave them up: where the system has
-/// more than one loopback address, no other test uses this one.
+/// Ports that stay free until the client takes them and after it gave them up.
 fn free_ports() -> [SocketAddr; 2] {
-    let own = if cfg!(target_os = "linux") {
-        "127.0.9.1:0"
-    } else {
-        "127.0.0.1:0"
-    };
+    let own = quiet_address(Test::Client);
     let listeners = [(); 2].map(|()| std::net::TcpListener::bind(own).unwrap());
     listeners.map(|listener| listener.local_addr().unwrap())
 }

@@ -13,6 +13,7 @@ mod proxy_resets;
 mod proxy_socks;
 mod proxy_stop;
 mod proxy_udp;
+mod quiet_address;
 mod real;
 mod repro_processes;
 mod setup;

@@ -1,6 +1,7 @@
 //! Sessions that end, and clients that get another.
 
 use super::*;
+use crate::quiet_address::{Test, quiet_address};
 use marline_apps::live::Inlets;
 use marline_apps::live::{LiveDefaults, LiveIn};
 use marline_apps::proxy::Tasks;
@@ -202,7 +203,7 @@ async fn outlives_its_session(entry: &str) {
     options.session.keep_alive = Duration::from_millis(50);
     let client = Client::start(options).unwrap();
     ready(&client).await;
-    let port = std::net::UdpSocket::bind(LOOPBACK).unwrap();
+    let port = std::net::UdpSocket::bind(quiet_address(Test::Renew)).unwrap();
     let at = port.local_addr().unwrap();
     drop(port);
     let entry = LiveIn::parse(&format!("udp://{at}{entry}"), &LiveDefaults::default()).unwrap();

@@ -1,4 +1,5 @@
 use super::harness::{Site, marline};
+use crate::quiet_address::{Test, quiet_address};
 use serde_json::Value;
 use std::net::UdpSocket;
 use std::path::Path;
@@ -76,7 +77,7 @@ fn a_client_learns_what_keeps_it_from_the_server() {
 #[test]
 fn a_server_learns_that_its_address_is_taken() {
     let site = Site::new();
-    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let taken = UdpSocket::bind(quiet_address(Test::Doctor)).unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let key = site.public_key("client");
     let words = ["server", "--identity", "server", "--allow-client", &key];

@@ -3,6 +3,7 @@
 use super::harness::{
     DEADLINE, Live, Program, Tapped, ffmpeg, receive, roomy_socket, tapped, transport, until,
 };
+use crate::quiet_address::{Test, quiet_address};
 use marline_apps::live::{Content, Wholeness};
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
@@ -15,7 +16,8 @@ const LINKS: [&str; 2] = [
 
 /// A port of loopback at which nobody listened a moment ago.
 fn free() -> SocketAddr {
-    roomy_socket().local_addr().unwrap()
+    let socket = UdpSocket::bind(quiet_address(Test::Tools)).unwrap();
+    socket.local_addr().unwrap()
 }
 
 /// The same for an even port and the next.
