@@ -129,7 +129,7 @@ impl Session {
 
     /// Is there a path that can repeat what the one at `owner` tells?
     fn has_quicker(&self, owner: usize) -> bool {
-        let mut usable = self.usable();
+        let mut usable = self.paths.usable();
         usable.any(|i| i != owner && self.is_quicker(i, owner))
     }
 
@@ -154,13 +154,14 @@ impl Session {
 
     /// The path by which news are there first.
     fn quickest(&self) -> Option<usize> {
-        let usable = self.usable().filter(|&i| !self.paths[i].blocked);
+        let usable = self.paths.usable().filter(|&i| !self.paths[i].blocked);
         usable.min_by_key(|&i| self.paths[i].rtt.smoothed())
     }
 
     /// The path besides its own on which a path's acknowledgement goes when the peer asks.
     fn relay(&self, owner: usize) -> Option<usize> {
         let others = self
+            .paths
             .usable()
             .filter(|&i| i != owner && !self.paths[i].blocked);
         others.min_by_key(|&i| self.paths[i].rtt.smoothed())
@@ -189,18 +190,18 @@ impl Session {
         if !draft.has_ack {
             return;
         }
-        while let Some(control) = self.asides.pop_first() {
+        while let Some(control) = self.egress.asides.pop_first() {
             let Some(frame) = self.control_frame(control) else {
                 continue;
             };
             if frame.encoded_len() > draft.room() {
-                self.asides.insert(control);
+                self.egress.asides.insert(control);
                 return;
             }
             frame.encode(draft.buf);
             draft.eliciting |= frame.is_ack_eliciting();
             draft.frames.push(SentFrame::Control(control));
-            self.control.remove(&control);
+            self.egress.control.remove(&control);
             self.note_told(control);
         }
     }

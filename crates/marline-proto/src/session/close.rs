@@ -22,7 +22,7 @@ impl Session {
         if self.ending.is_some() {
             return;
         }
-        self.rest = None;
+        self.timers.wake();
         let tell = matches!(
             reason,
             CloseReason::Local { .. } | CloseReason::Protocol { .. } | CloseReason::IdleTimeout
@@ -36,7 +36,7 @@ impl Session {
             farewells,
             reported: false,
         });
-        self.control.clear();
+        self.egress.control.clear();
         self.flow_timers.clear();
         self.finish_ending();
     }

@@ -13,7 +13,6 @@ use smallvec::SmallVec;
 
 use super::Session;
 use super::flow::Flow;
-use super::timers::rewish;
 use crate::config::CODE_SYMBOL;
 use crate::flow::{CodeRecv, CodeSend, Flying, Symbol};
 use crate::observe::Record;
@@ -209,10 +208,10 @@ impl Session {
             decoder.close();
         }
         if recovered {
-            self.control.insert(Control::CodeStatus(id));
-            self.rest = None;
+            self.egress.control.insert(Control::CodeStatus(id));
+            self.timers.wake();
         } else if decoder.has_news() {
-            self.asides.insert(Control::CodeStatus(id));
+            self.egress.asides.insert(Control::CodeStatus(id));
         }
     }
 
@@ -223,7 +222,7 @@ impl Session {
             && let Some(decoder) = &mut flow.decoder
         {
             decoder.on_told(decoder.status(id));
-            self.asides.remove(&control);
+            self.egress.asides.remove(&control);
         }
     }
 
@@ -257,7 +256,7 @@ impl Session {
             };
             flow.scheduler.on_feedback(now, &feedback);
         }
-        rewish(&mut self.wishes, flow);
+        self.planning.wish(flow);
         if let Some(coder) = &mut flow.coder {
             coder.release(&flow.send);
             (flow.counters.repairs_used, flow.counters.repairs_wasted) = coder.worth();
@@ -286,7 +285,7 @@ impl Session {
         }
         self.common.on_feedback(feedback);
         flow.scheduler.on_feedback(now, feedback);
-        rewish(&mut self.wishes, flow);
+        self.planning.wish(flow);
         if lost {
             self.give_up_code(now, id);
             self.retime(id);

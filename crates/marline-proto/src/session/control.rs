@@ -113,7 +113,7 @@ impl Session {
             }
             Control::PathQuiet(id) => {
                 let path = self.paths.iter().find(|p| p.id == id)?;
-                let wanted = path.quiet.wanted(self.patience.quiet).as_millis();
+                let wanted = path.quiet.wanted(self.timers.patience.quiet).as_millis();
                 Frame::PathQuiet(PathQuiet {
                     path: id,
                     sequence: path.quiet.sent,

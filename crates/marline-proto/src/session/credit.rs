@@ -98,15 +98,15 @@ impl Session {
     pub(super) fn renew_credit(&mut self, id: FlowId) {
         let units = self.units_recv(id);
         if units.and_then(|units| units.new_credit()).is_some() {
-            self.control.insert(Control::MaxFlowData(id));
-            self.rest = None;
+            self.egress.control.insert(Control::MaxFlowData(id));
+            self.timers.wake();
         }
         let reserve = self.config.reserve();
         let flows = self.config.max_flows.max(self.flows.len() as u64);
         let window = self.config.session_window + flows * reserve;
         if self.credit.renew(window, reserve) {
-            self.control.insert(Control::MaxData);
-            self.rest = None;
+            self.egress.control.insert(Control::MaxData);
+            self.timers.wake();
         }
     }
 
@@ -129,14 +129,17 @@ impl Session {
         if let Some(RecvHalf::Stream(recv)) = self.flows.get_mut(&id).map(|f| &mut f.recv) {
             recv.renew(now, wanted.min(most));
             self.starts.on_read(id);
-            self.control.insert(Control::MaxFlowData(id));
-            self.rest = None;
+            self.egress.control.insert(Control::MaxFlowData(id));
+            self.timers.wake();
         }
     }
 
     /// The round trip of the longest usable path: bytes of a stream may take any of them.
     pub(super) fn longest_trip(&self) -> Duration {
-        let trips = self.usable().map(|index| self.paths[index].rtt.smoothed());
+        let trips = self
+            .paths
+            .usable()
+            .map(|index| self.paths[index].rtt.smoothed());
         trips.max().unwrap_or_default()
     }
 

@@ -35,7 +35,7 @@ impl Session {
             (true, true, false) => Live::Received,
             (true, false, false) => Live::Sent,
         };
-        for path in &mut self.paths {
+        for path in &mut *self.paths {
             path.set_live(live);
         }
     }
@@ -59,7 +59,7 @@ impl Session {
         });
         let need = needs.sum::<Rate>();
         let ask = (need > Rate::ZERO).then(|| self.share_of(need).scaled(HEADROOM));
-        for path in &mut self.paths {
+        for path in &mut *self.paths {
             match ask.filter(|_| is_unknown(path)) {
                 // What is not needed now may be when another path fails.
                 Some(Rate::ZERO) => {}
@@ -67,8 +67,7 @@ impl Session {
                 None => path.ask_no_more(),
             }
         }
-        self.views_hold = false;
-        self.rest = None;
+        self.timers.wake();
     }
 
     fn share_of(&self, need: Rate) -> Rate {

@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 use super::Session;
 use super::flow::Flow;
 use super::share::{Scope, class_of};
-use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{RecvHalf, SendHalf, Symbol};
 use crate::law::Arrival;
@@ -27,7 +26,7 @@ const METRICS: Duration = Duration::from_millis(100);
 
 impl Session {
     pub(super) fn on_ack(&mut self, now: Instant, via: PathId, ack: &Ack) {
-        self.path_timer = None;
+        self.timers.path = None;
         let max_ack_delay = self.peer_ack_delay();
         // An acknowledgement may outlive its path.
         let Some(index) = self.path_index(ack.path) else {
@@ -174,7 +173,7 @@ impl Session {
         }
         self.on_packets_lost(now, index, lost);
         self.clear_if_only_late(now, index);
-        self.replan.widen(Scope::Concerned);
+        self.planning.widen(Scope::Concerned);
     }
 
     /// Tells observers how a path stands, if some time has passed.
@@ -246,7 +245,7 @@ impl Session {
     pub(super) fn on_packets_lost(&mut self, now: Instant, index: usize, lost: Vec<Settled>) {
         let id = self.paths[index].id;
         if let Some(newest) = lost.iter().map(|p| p.sent).max() {
-            self.replan.widen(Scope::Concerned);
+            self.planning.widen(Scope::Concerned);
             self.on_losses(now, index, newest);
         }
         for packet in lost {
@@ -341,7 +340,7 @@ impl Session {
         if new > 0 || flow.coder.is_some() || in_units(flow.kind) {
             self.common.on_feedback(&feedback);
             flow.scheduler.on_feedback(now, &feedback);
-            rewish(&mut self.wishes, flow);
+            self.planning.wish(flow);
         }
         if let Some(coder) = &mut flow.coder {
             coder.on_settled(&feedback.symbol, &flow.send);
@@ -355,13 +354,13 @@ impl Session {
                     flow.announced = true;
                 }
                 // A copy of the same news may still be due.
-                self.control.remove(&control);
+                self.egress.control.remove(&control);
             }
             Control::ResetFlow(id) => {
                 if let Some(flow) = self.flows.get_mut(&id) {
                     flow.reset_acked = true;
                 }
-                self.control.remove(&control);
+                self.egress.control.remove(&control);
                 self.reap(id);
             }
             Control::Finish(id) => {
@@ -370,11 +369,11 @@ impl Session {
                     Some(SendHalf::Units(units)) => units.on_finish_acked(),
                     Some(SendHalf::Stream(_)) | None => {}
                 }
-                self.control.remove(&control);
+                self.egress.control.remove(&control);
                 self.reap(id);
             }
             Control::PathAbandon(_) => {
-                self.control.remove(&control);
+                self.egress.control.remove(&control);
             }
             Control::UnitFate(id, unit) => {
                 if let Some(units) = self.units_recv(id) {
@@ -460,18 +459,18 @@ impl Session {
         flow.send.on_lost(&symbol);
         if feedback.kind == EmissionKind::Repair {
             flow.scheduler.on_feedback(now, &feedback);
-            rewish(&mut self.wishes, flow);
+            self.planning.wish(flow);
             return self.settle_units(now, id);
         }
         if flow.reset.is_some() || flow.send.is_settled(&symbol) {
             if in_units(flow.kind) {
                 flow.scheduler.on_feedback(now, &feedback);
-                rewish(&mut self.wishes, flow);
+                self.planning.wish(flow);
             }
             return self.settle_units(now, id);
         }
         flow.scheduler.on_feedback(now, &feedback);
-        rewish(&mut self.wishes, flow);
+        self.planning.wish(flow);
         // Another copy that waits or flies decides; its loss would come here too.
         let trusted = self.paths.iter();
         let trusted = trusted.filter(|p| matches!(p.health, Health::Active));
@@ -529,8 +528,8 @@ impl Session {
             return;
         }
         match control {
-            Control::FlowReport(_) => self.asides.insert(control),
-            _ => self.control.insert(control),
+            Control::FlowReport(_) => self.egress.asides.insert(control),
+            _ => self.egress.control.insert(control),
         };
     }
 
@@ -566,7 +565,7 @@ impl Session {
             Control::PathStatus(id) | Control::PathCost(id) | Control::PathQuiet(id) => {
                 self.path_index(id).is_some()
             }
-            Control::PathAbandon(id) => self.abandoned.contains(&id),
+            Control::PathAbandon(id) => self.paths.was_abandoned(id),
             Control::CodeStatus(id) => self.flows.get(&id).is_some_and(|f| f.decoder.is_some()),
         }
     }

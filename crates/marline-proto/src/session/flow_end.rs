@@ -2,7 +2,6 @@
 
 use super::Session;
 use super::share::Scope;
-use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{RecvHalf, SendHalf};
 use crate::observe::Record;
@@ -22,19 +21,18 @@ impl Session {
             SendHalf::Stream(stream) => stream.finish(),
             SendHalf::Packets(packets) => {
                 packets.finish();
-                self.control.insert(Control::Finish(id));
+                self.egress.control.insert(Control::Finish(id));
             }
             SendHalf::Units(units) => {
                 units.finish();
                 if units.is_finish_due() {
-                    self.control.insert(Control::Finish(id));
+                    self.egress.control.insert(Control::Finish(id));
                 }
                 for unit in units.take_cancels() {
                     flow.queues.drop_unit(unit);
-                    self.control.insert(Control::CancelUnit(id, unit));
+                    self.egress.control.insert(Control::CancelUnit(id, unit));
                 }
                 self.waiting.account(flow);
-                self.views_hold = false;
             }
         }
         self.activate(id);
@@ -54,7 +52,7 @@ impl Session {
         if flow.reset.is_some() || flow.send.is_done() {
             return;
         }
-        self.rest = None;
+        self.timers.wake();
         flow.reset = Some(code);
         flow.final_size = flow.send.final_size();
         if let SendHalf::Units(units) = &flow.send {
@@ -67,17 +65,16 @@ impl Session {
         flow.queues.clear();
         self.memory.account(flow);
         self.waiting.account(flow);
-        rewish(&mut self.wishes, flow);
-        self.views_hold = false;
+        self.planning.wish(flow);
         flow.lost.clear();
         flow.returned.clear();
         flow.coder = None;
         self.share.note_change(flow);
         // Nothing of it waits before others any more.
-        self.replan.widen(Scope::Concerned);
-        self.control.insert(Control::ResetFlow(id));
-        self.control.remove(&Control::Finish(id));
-        self.control.remove(&Control::Forward(id));
+        self.planning.widen(Scope::Concerned);
+        self.egress.control.insert(Control::ResetFlow(id));
+        self.egress.control.remove(&Control::Finish(id));
+        self.egress.control.remove(&Control::Forward(id));
         self.retime(id);
         self.reap(id);
     }
@@ -95,8 +92,8 @@ impl Session {
         if !closing && flow.stopped.is_none() {
             if !flow.recv.is_complete() {
                 flow.stopped = Some(code);
-                self.control.insert(Control::StopSending(id));
-                self.rest = None;
+                self.egress.control.insert(Control::StopSending(id));
+                self.timers.wake();
             }
             self.discard(id);
         }
@@ -129,14 +126,13 @@ impl Session {
         if !flow.end_read || !flow.is_over() || flow.retained > 0 {
             return;
         }
-        self.rest = None;
+        self.timers.wake();
         flow.queues.clear();
         self.memory.release(flow);
         self.waiting.account(flow);
-        self.views_hold = false;
         if flow.turn.is_some() {
             self.share.remove(flow);
-            rewish(&mut self.wishes, flow);
+            self.planning.wish(flow);
             self.ageing.on_idle(flow);
         }
         if let Some(coder) = &mut flow.coder {
@@ -145,13 +141,13 @@ impl Session {
         if let Some(flow) = self.flows.remove(&id) {
             let counters = self.counters_of(&flow);
             if self.numbers.on_closed(self.is_ours(id), &counters) {
-                self.control.insert(Control::MaxFlows);
+                self.egress.control.insert(Control::MaxFlows);
             }
             self.bequeath(&flow);
             self.observer.soon(Record::FlowClosed { flow: id });
         }
         self.flow_timers.change(None, &self.flows);
-        self.starved.remove(&id);
+        self.planning.forget(id);
         self.starts.on_read(id);
         self.unwatch(id);
         for control in [
@@ -162,8 +158,8 @@ impl Session {
             Control::CodeStatus(id),
             Control::FlowReport(id),
         ] {
-            self.control.remove(&control);
-            self.asides.remove(&control);
+            self.egress.control.remove(&control);
+            self.egress.asides.remove(&control);
         }
         self.events.push_back(Event::FlowClosed(id));
     }

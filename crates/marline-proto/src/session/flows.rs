@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 
 use super::flow::{Awaits, Flow, FlowSpec};
 use super::share::Scope;
-use super::timers::rewish;
 use super::{FlowInfo, FlowOptions, OpenError, Session, WriteError};
 use crate::config::check_scheduler;
 use crate::flow::{
@@ -64,8 +63,8 @@ impl Session {
             target: options.target.clone(),
         };
         self.insert_flow(id, spec, scheduler, false);
-        self.control.insert(Control::OpenFlow(id));
-        self.rest = None;
+        self.egress.control.insert(Control::OpenFlow(id));
+        self.timers.wake();
         Ok(id)
     }
 
@@ -86,7 +85,7 @@ impl Session {
                 let granted = granted.unwrap_or(self.config.reserve());
                 let start = self.start().max(granted);
                 if start > granted {
-                    self.control.insert(Control::MaxFlowData(id));
+                    self.egress.control.insert(Control::MaxFlowData(id));
                 }
                 self.starts.on_begun(id, start - self.config.reserve());
                 if !self.is_ours(id) {
@@ -170,7 +169,7 @@ impl Session {
             by_peer,
         });
         self.inherit(&mut flow);
-        self.minds_others |= flow.scheduler.minds_others();
+        self.planning.meet(&*flow.scheduler);
         self.flows.insert(flow);
         if by_peer {
             self.grant_starts();
@@ -322,15 +321,13 @@ impl Session {
             return Err(SendError::TooLong(message.len(), limit));
         }
         let unit = packets.offered(since, message.len());
-        // A burst of messages is judged by one look at the paths.
-        self.views = self.take_views();
-        self.views_hold = true;
+        let views = self.views.look(&self.paths, &self.waiting);
         let Some(flow) = self.flows.get_mut(&id) else {
             return Err(SendError::Closed);
         };
-        let admitted = flow.scheduler.admit(now, &self.views, &unit);
-        rewish(&mut self.wishes, flow);
-        self.rest = None;
+        let admitted = flow.scheduler.admit(now, views, &unit);
+        self.planning.wish(flow);
+        self.timers.wake();
         admitted.map_err(SendError::Refused)?;
         let SendHalf::Packets(packets) = &mut flow.send else {
             return Err(SendError::Closed);
@@ -372,9 +369,9 @@ impl Session {
         if let Some(flow) = self.flows.get_mut(&id) {
             check_scheduler(scheduler, flow.kind).map_err(OpenError::Scheduler)?;
             (flow.scheduler, flow.choice) = (scheduler.make(), scheduler);
-            self.minds_others |= flow.scheduler.minds_others();
-            rewish(&mut self.wishes, flow);
-            self.rest = None;
+            self.planning.meet(&*flow.scheduler);
+            self.planning.wish(flow);
+            self.timers.wake();
             self.plan_for(id);
         }
         Ok(())
@@ -404,10 +401,9 @@ impl Session {
         self.share.move_back(flow, change);
         self.share.note_change(flow);
         self.waiting.account(flow);
-        self.rest = None;
-        self.views_hold = false;
+        self.timers.wake();
         // Less may wait before others now.
-        self.replan.widen(Scope::Concerned);
+        self.planning.widen(Scope::Concerned);
     }
 
     /// Reads the next bytes of a stream, at most `max`.
@@ -477,13 +473,13 @@ impl Session {
 
     /// The flow has, or may have, something to send.
     pub(super) fn activate(&mut self, id: FlowId) {
-        self.rest = None;
+        self.timers.wake();
         if let Some(flow) = self.flows.get_mut(&id)
             && flow.turn.is_none()
         {
             self.share.add(flow);
             flow.served_at = self.ageing.sent;
-            rewish(&mut self.wishes, flow);
+            self.planning.wish(flow);
             self.on_active(id);
         }
         self.plan_for(id);

@@ -55,7 +55,7 @@ impl Session {
             self.evacuate(now, index);
         }
         self.give_up_codes(now);
-        self.replan.widen(Scope::All);
+        self.planning.widen(Scope::All);
     }
 
     /// Feedback is overdue. A few packets that are late together may be lost alone: their symbols
@@ -110,7 +110,7 @@ impl Session {
                 path.reason = Reason::Borrowed("answers again; on trial");
                 let id = path.id;
                 self.announce(now, id);
-                self.replan.widen(Scope::All);
+                self.planning.widen(Scope::All);
                 return;
             }
             Health::Suspect(trial) => {
@@ -152,7 +152,7 @@ impl Session {
                 self.evacuate(now, other);
             }
         }
-        self.replan.widen(Scope::All);
+        self.planning.widen(Scope::All);
     }
 
     /// Everything that was in flight when a path came under suspicion has arrived after all.
@@ -247,7 +247,7 @@ impl Session {
 
     /// The symbol sent last, if that was recent enough to call it load.
     fn load(&self, now: Instant) -> Option<(FlowId, Symbol)> {
-        let (at, flow, symbol) = self.last_emission?;
+        let (at, flow, symbol) = self.egress.emission?;
         let wanted = !self.flows.get(&flow)?.send.is_settled(&symbol);
         (wanted && now.since(at) < LOAD_MEMORY).then_some((flow, symbol))
     }
@@ -269,7 +269,7 @@ impl Session {
                 "taken into use by the peer"
             });
             self.announce(now, id);
-            self.replan.widen(Scope::All);
+            self.planning.widen(Scope::All);
         }
     }
 

@@ -75,8 +75,7 @@ impl Session {
     /// the protocol ends the session with [`Event::Closed`]. Datagrams of unknown paths are
     /// dropped.
     pub fn handle_datagram(&mut self, now: Instant, id: PathId, datagram: &Bytes) {
-        self.views_hold = false;
-        let rest = self.rest.take();
+        let rest = self.timers.rest.take();
         if self.ending.is_some() {
             return self.say_farewell_again(id);
         }
@@ -97,7 +96,7 @@ impl Session {
         path.counters.duplicate_packets += u64::from(!fresh);
         let numbered = &mut path.counters.numbered_packets;
         *numbered = header.packet.saturating_add(1).max(*numbered);
-        self.last_received = now;
+        self.timers.last_received = now;
         self.observer.on(
             now,
             &Record::Received {
@@ -113,17 +112,17 @@ impl Session {
         self.learn_start(now, datagram.len());
         let (mut eliciting, mut asked) = (false, false);
         // Whatever ends the rest because of what is in the datagram still does.
-        self.rest = rest;
+        self.timers.rest = rest;
         for frame in frames {
             match frame {
                 Ok(frame) => {
                     // As if it were lost: it comes again after the flow's opening.
                     if self.is_early(&frame) {
-                        self.rest = None;
+                        self.timers.wake();
                         return;
                     }
                     if !is_data(&frame) {
-                        self.rest = None;
+                        self.timers.wake();
                     }
                     eliciting |= frame.is_ack_eliciting();
                     asked |= matches!(frame, Frame::Ping);
@@ -136,7 +135,7 @@ impl Session {
                 Err(error) => self.fail(close_code::MALFORMED, format!("{error}")),
             }
             if self.ending.is_some() {
-                self.rest = None;
+                self.timers.wake();
                 return;
             }
         }
@@ -147,7 +146,7 @@ impl Session {
             self.on_ping_in_reserve(now, id);
         }
         let longest = self.config.max_ack_delay;
-        let (mut sooner, timed) = (false, self.path_timer.is_some());
+        let (mut sooner, timed) = (false, self.timers.path.is_some());
         if let Some(path) = self.path_mut(id) {
             let oldest = timed.then(|| path.ledger.oldest_open()).flatten();
             let before = oldest.and_then(|oldest| path.silent_if(oldest));
@@ -168,9 +167,9 @@ impl Session {
         }
         // The pace of the peer's packets says when a silence begins, perhaps before a known timer.
         if sooner {
-            self.path_timer = None;
+            self.timers.path = None;
         }
-        if let Some(rest) = self.rest.take() {
+        if let Some(rest) = self.timers.rest.take() {
             self.rest_on(now, &rest);
         }
     }
@@ -286,10 +285,10 @@ impl Session {
             Frame::CodeStatus(status) => self.on_code_status(now, &status),
             Frame::MaxData(credit) => {
                 if self.credit.on_granted(credit.max) {
-                    for flow in core::mem::take(&mut self.starved) {
+                    for flow in self.planning.take_starved() {
                         self.activate(flow);
                     }
-                    self.replan.widen(Scope::Concerned);
+                    self.planning.widen(Scope::Concerned);
                 }
             }
             Frame::MaxFlowData(credit) => {
@@ -483,7 +482,7 @@ impl Session {
         if let Some(RecvHalf::Packets(recv)) = recv
             && recv.reports(now)
         {
-            self.asides.insert(Control::FlowReport(id));
+            self.egress.asides.insert(Control::FlowReport(id));
         }
         self.retime(id);
         self.after_receive(now, id);

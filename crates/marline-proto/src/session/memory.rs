@@ -238,10 +238,10 @@ impl Session {
         }
         if flow.stopped.is_none() && !flow.recv.is_complete() {
             flow.stopped = Some(code);
-            self.control.insert(Control::StopSending(id));
+            self.egress.control.insert(Control::StopSending(id));
         }
         flow.readable_told = true;
-        self.rest = None;
+        self.timers.wake();
         self.events.push_back(Event::FlowReadable(id));
         self.events.push_back(Event::FlowStopped(id, code));
         self.discard(id);

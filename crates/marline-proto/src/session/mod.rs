@@ -12,7 +12,7 @@ use crate::event::{CloseReason, Event};
 use crate::flow::{Advance, Symbol};
 use crate::observe::{Observed, Observer, Record};
 use crate::path::{Control, Path};
-use crate::sched::{Common, PathView};
+use crate::sched::Common;
 use crate::wire::{FlowId, Params, PathId};
 
 pub use crate::wire::Side;
@@ -38,11 +38,13 @@ mod needed_rate;
 mod numbers;
 mod opening;
 mod output;
+mod path_set;
 mod paths;
 mod planning;
 mod reinject;
 mod report;
 mod rescue;
+mod rest;
 mod share;
 #[cfg(test)]
 mod shrinking;
@@ -52,6 +54,7 @@ mod table;
 mod timers;
 mod turns;
 mod units;
+mod views;
 mod waiting;
 mod warm;
 mod watch;
@@ -63,18 +66,20 @@ use legacy::Legacies;
 use memory::Memory;
 use needed_rate::Watches;
 use numbers::Numbers;
-use planning::Pass;
-use share::{Scope, Share};
+use path_set::Paths;
+use planning::Planning;
+use rest::{Patience, Timers};
+use share::Share;
 use starts::Starts;
 use table::Flows;
-use timers::{Patience, Rest};
+use views::Views;
 use waiting::Waiting;
 use warm::Load;
 
 pub use opening::{FlowInfo, FlowOptions, OpenError, WriteError};
 pub use output::Transmit;
 pub use paths::PathError;
-pub use timers::WakeReason;
+pub use rest::WakeReason;
 pub use units::Accepted;
 
 /// All paths and flows between one client and one server, on one side.
@@ -155,62 +160,48 @@ pub struct Session {
     side: Side,
     config: Config,
     peer: Params,
-    patience: Patience,
     rng: Rng,
-    paths: Vec<Path>,
-    next_path: u64,
-    /// Paths that were removed at either end, the latest of them.
-    abandoned: BTreeSet<PathId>,
+    paths: Paths,
+    /// What schedulers see of the paths.
+    views: Views,
     flows: Flows,
     numbers: Numbers,
+    /// Who has something to send, in which order, and how much waits on each path.
     share: Share,
-    ageing: Ageing,
-    memory: Memory,
     waiting: Waiting,
+    planning: Planning,
     /// What flows have in common for their schedulers.
     common: Common,
     /// What schedulers of flows that are over have learnt of paths.
     legacies: Legacies,
-    /// Schedulers look at what waits in other flows, or did.
-    minds_others: bool,
-    /// When schedulers of flows in `share` want to plan although nothing happened.
-    wishes: BTreeSet<(Instant, FlowId)>,
-    /// Flows that wait for the session's credit alone.
-    starved: BTreeSet<FlowId>,
-    control: BTreeSet<Control>,
-    /// What goes with the next acknowledgement that has room.
-    asides: BTreeSet<Control>,
-    /// What flows may spend on repair symbols before they have earned it.
-    advance: Advance,
+    egress: Egress,
     credit: Credit,
     /// Credit of streams that are not open yet.
     starts: Starts,
+    /// What flows may spend on repair symbols before they have earned it.
+    advance: Advance,
+    memory: Memory,
+    ageing: Ageing,
+    load: Load,
+    timers: Timers,
     flow_timers: FlowTimers,
     watches: Watches,
-    /// Views of the usable paths; good as long as `views_hold`.
-    views: Vec<PathView>,
-    views_hold: bool,
-    /// Those of them that one flow may have.
-    chosen: Vec<PathView>,
     events: VecDeque<Event>,
-    last_received: Instant,
-    /// When anything but pings and acknowledgements went or came last.
-    last_traffic: Instant,
-    /// The data symbol that left last.
-    last_emission: Option<(Instant, FlowId, Symbol)>,
-    load: Load,
-    /// Whose schedulers may decide otherwise since the last pass began.
-    replan: Scope,
-    pass: Pass,
-    /// The path that sent the last datagram (`turns`).
-    last: usize,
-    /// The first of the paths' timers but their acknowledgements, or something earlier; `None` once
-    /// it may be too late. Sending and receiving data only puts timers off, so it holds for long.
-    path_timer: Option<(Instant, WakeReason)>,
-    /// Set while nothing can leave or fall due without an input: until when.
-    rest: Option<Rest>,
     ending: Option<Ending>,
     observer: Observed,
+}
+
+/// What leaves besides data, and what left last.
+#[derive(Debug, Default)]
+struct Egress {
+    /// Frames that must arrive, in datagrams of their own if need be.
+    control: BTreeSet<Control>,
+    /// Those that go with the next acknowledgement that has room.
+    asides: BTreeSet<Control>,
+    /// The index of the path that sent the last datagram (`turns`).
+    path: usize,
+    /// The data symbol that left last.
+    emission: Option<(Instant, FlowId, Symbol)>,
 }
 
 #[derive(Debug)]
@@ -238,44 +229,29 @@ impl Session {
         config.check()?;
         Ok(Self {
             side,
-            patience: Patience::between(&config, &peer),
-            peer,
             rng: Rng::new(seed),
-            paths: Vec::new(),
-            next_path: 0,
-            abandoned: BTreeSet::new(),
+            paths: Paths::default(),
+            views: Views::default(),
             flows: Flows::default(),
             numbers: Numbers::new(config.max_flows, peer.max_flows),
             share: Share::default(),
-            ageing: Ageing::default(),
-            memory: Memory::new(&config),
             waiting: Waiting::default(),
+            planning: Planning::default(),
             common: Common::bounded(config.repair_budget.is_none()).blind(config.begin_blind),
             legacies: Legacies::default(),
-            minds_others: false,
-            wishes: BTreeSet::new(),
-            starved: BTreeSet::new(),
-            control: BTreeSet::new(),
-            asides: BTreeSet::new(),
-            advance: Advance::new(config.most_repairs()),
+            egress: Egress::default(),
             credit: Credit::new(peer.max_data, config.max_data()),
             starts: Starts::default(),
+            advance: Advance::new(config.most_repairs()),
+            memory: Memory::new(&config),
+            ageing: Ageing::default(),
+            load: Load::default(),
+            timers: Timers::new(now, Patience::between(&config, &peer)),
             flow_timers: FlowTimers::default(),
             watches: Watches::default(),
-            views: Vec::new(),
-            views_hold: false,
-            chosen: Vec::new(),
             events: VecDeque::new(),
-            last_received: now,
-            last_traffic: now,
-            last_emission: None,
-            load: Load::default(),
-            replan: Scope::default(),
-            pass: Pass::default(),
-            last: 0,
-            path_timer: None,
-            rest: None,
             ending: None,
+            peer,
             observer: config.observers.of(now, side),
             config,
         })
@@ -311,11 +287,11 @@ impl Session {
     }
 
     fn idle_timeout(&self) -> Duration {
-        self.patience.idle
+        self.timers.patience.idle
     }
 
     fn peer_ack_delay(&self) -> Duration {
-        self.patience.peer_ack_delay
+        self.timers.patience.peer_ack_delay
     }
 
     fn path_mut(&mut self, id: PathId) -> Option<&mut Path> {

@@ -62,7 +62,7 @@ impl Session {
             return;
         };
         flow.needed_rate = rate;
-        self.rest = None;
+        self.timers.wake();
         self.plan_for(id);
         self.rewatch(id);
     }
@@ -105,7 +105,7 @@ impl Session {
         if self.watches.next_look().is_none_or(|at| at > now) {
             return;
         }
-        let rates: Rate = self.views().iter().map(|view| view.rate).sum();
+        let rates: Rate = self.view_usable().map(|view| view.rate).sum();
         let Watches { flows, looks } = &mut self.watches;
         while let Some(mut first) = looks.peek_mut()
             && first.0.0 <= now

@@ -9,7 +9,6 @@ use super::Session;
 use super::carry::{self, Written};
 use super::flow::Awaits;
 use super::share::{QUANTUM, Scope};
-use super::timers::rewish;
 use super::turns::Ready;
 use crate::flow::{Assigned, Due, Form, Symbol};
 use crate::observe::Record;
@@ -66,7 +65,6 @@ impl Session {
         if self.ending.is_some() {
             return self.farewell(now, buf);
         }
-        self.views_hold = false;
         if self.has_to_plan() {
             self.plan(now);
         }
@@ -81,7 +79,7 @@ impl Session {
         let tried = !ready.is_empty();
         for Ready { index, sends, .. } in ready {
             if let Some(size) = self.compose(now, index, sends, acks, buf) {
-                self.last = index;
+                self.egress.path = index;
                 if !acks {
                     self.rest_behind(now, index);
                 }
@@ -94,7 +92,7 @@ impl Session {
         }
         // A datagram that came to nothing may have changed what waits.
         let known = (!tried).then_some(pacing);
-        self.rest = Some(self.rest_until(now, known));
+        self.timers.rest = Some(self.rest_until(now, known));
         None
     }
 
@@ -102,7 +100,7 @@ impl Session {
     /// nothing else can leave now, which the next call would only find out again. Nearly always a
     /// pacer lets one datagram go.
     fn rest_behind(&mut self, now: Instant, last: usize) {
-        if !self.control.is_empty() || self.has_to_plan() {
+        if !self.egress.control.is_empty() || self.has_to_plan() {
             return;
         }
         let mut pacing = None::<Instant>;
@@ -117,7 +115,7 @@ impl Session {
                 at => pacing = pacing.into_iter().chain(at).min(),
             }
         }
-        self.rest = Some(self.rest_until(now, Some(pacing)));
+        self.timers.rest = Some(self.rest_until(now, Some(pacing)));
     }
 
     /// Writes a ping that counts neither as in flight nor as lost: one of the largest size that the
@@ -142,7 +140,7 @@ impl Session {
         let sent = SentPacket::new(now, size as u32, false, delivery, SmallVec::new());
         path.on_sent(now, sent, true);
         let (path, in_flight) = (path.id, path.in_flight());
-        self.path_timer = None;
+        self.timers.path = None;
         let record = Record::Sent {
             path,
             packet,
@@ -218,7 +216,7 @@ impl Session {
                 self.write_testimony(now, index, &mut draft);
             }
         }
-        if !self.control.is_empty() && self.best_path() == Some(index) {
+        if !self.egress.control.is_empty() && self.best_path() == Some(index) {
             self.write_control(&mut draft);
         }
         if sends {
@@ -256,7 +254,7 @@ impl Session {
         let sent = SentPacket::new(now, size as u32, eliciting, delivery, frames);
         // The first of those whose feedback may become overdue.
         if path.ledger.oldest_unrescued().is_none() {
-            self.path_timer = None;
+            self.timers.path = None;
         }
         if eliciting && self.observer.foresees() {
             let foreseen = path.foresee(now, size);
@@ -314,10 +312,10 @@ impl Session {
     }
 
     fn write_control(&mut self, draft: &mut Draft<'_>) {
-        let due: SmallVec<[Control; 8]> = self.control.iter().copied().take(64).collect();
+        let due: SmallVec<[Control; 8]> = self.egress.control.iter().copied().take(64).collect();
         for control in due {
             let Some(len) = self.control_frame(control).map(|f| f.encoded_len()) else {
-                self.control.remove(&control);
+                self.egress.control.remove(&control);
                 continue;
             };
             let opens = matches!(control, Control::OpenFlow(_));
@@ -342,7 +340,7 @@ impl Session {
                 draft.frames.push(sent);
                 self.note_told(control);
             }
-            self.control.remove(&control);
+            self.egress.control.remove(&control);
         }
     }
 
@@ -363,7 +361,7 @@ impl Session {
         open.encode(draft.buf);
         draft.eliciting = true;
         draft.frames.push(control);
-        self.control.remove(&Control::OpenFlow(id));
+        self.egress.control.remove(&Control::OpenFlow(id));
         true
     }
 
@@ -503,7 +501,7 @@ impl Session {
         }
         self.tell_sent(now, path, id, head, assigned.kind);
         if assigned.kind == EmissionKind::Source {
-            self.last_emission = Some((now, id, head));
+            self.egress.emission = Some((now, id, head));
             self.warm_up(now, path, id, head);
         }
         Some(head.len)
@@ -566,7 +564,7 @@ impl Session {
                 own_way: false,
             };
             flow.scheduler.on_feedback(now, &feedback);
-            rewish(&mut self.wishes, flow);
+            self.planning.wish(flow);
             // A scheduler that codes may want to follow up, as soon as a queue is empty.
             if flow.coder.is_some() {
                 let is_empty = flow.queues.is_empty(path);
@@ -574,7 +572,7 @@ impl Session {
                     self.share.note_change(flow);
                 }
                 if is_empty {
-                    self.replan.widen(Scope::Changed);
+                    self.planning.widen(Scope::Changed);
                 }
             }
         }

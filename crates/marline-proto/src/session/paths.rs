@@ -2,13 +2,13 @@
 
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use marline_base::Instant;
 
 use super::Session;
 use super::health::OVERDUE_TO_SUSPECT;
 use super::share::Scope;
+use super::views::view_usable;
 use crate::congestion::{CarrierState, Params, carrier};
 use crate::event::Event;
 use crate::observe::Record;
@@ -68,7 +68,7 @@ impl Session {
         if params.max_datagram < MIN_DATAGRAM {
             return Err(PathError::TooSmall(params.max_datagram, MIN_DATAGRAM));
         }
-        if self.path_index(id).is_some() || self.abandoned.contains(&id) {
+        if self.path_index(id).is_some() || self.paths.was_abandoned(id) {
             return Err(PathError::Taken(id));
         }
         let seed = self.rng.stream(&format!("path {}", id.0)).next_u64();
@@ -83,29 +83,24 @@ impl Session {
         } else {
             (self.config.congestion.entry().new)(now, &congestion)
         };
-        self.rest = None;
-        self.path_timer = None;
+        self.timers.wake_paths();
         let path = Path::new(now, id, params, controller);
         if path.standby_local {
-            self.control.insert(Control::PathStatus(id));
+            self.egress.control.insert(Control::PathStatus(id));
         }
         let costs = path.cost.local > 0;
-        let at = self.paths.partition_point(|p| p.id < id);
-        // Each has some 2 KiB, and there are few: room for more would cost more than the moves.
-        self.paths.reserve_exact(1);
-        self.paths.insert(at, path);
+        self.paths.insert(path);
         if costs {
             self.announce_cost(id);
         }
-        self.next_path = self.next_path.max(id.0 + 1);
         self.announce(now, id);
-        self.replan.widen(Scope::All);
+        self.planning.widen(Scope::All);
         Ok(())
     }
 
     /// An id that no path has had yet.
     pub fn next_path_id(&self) -> PathId {
-        PathId(self.next_path)
+        self.paths.next_id()
     }
 
     /// Removes a path at once: its carrier is gone or the user wants it gone. What was in flight on
@@ -116,7 +111,7 @@ impl Session {
     pub fn remove_path(&mut self, now: Instant, id: PathId) -> Result<(), PathError> {
         let index = self.path_index(id).ok_or(PathError::Unknown(id))?;
         self.drop_path(now, index);
-        self.control.insert(Control::PathAbandon(id));
+        self.egress.control.insert(Control::PathAbandon(id));
         if let Some(ending) = &mut self.ending {
             ending.farewells.retain(|p| *p != id);
         }
@@ -124,24 +119,17 @@ impl Session {
         Ok(())
     }
 
-    /// Either end has abandoned the path: what was in flight is sent again on others, and its id is
-    /// never used again, for schedulers keep what they know of a path by it.
+    /// Either end has abandoned the path: what was in flight is sent again on others.
     pub(super) fn drop_path(&mut self, now: Instant, index: usize) {
         let id = self.paths[index].id;
-        self.rest = None;
-        self.path_timer = None;
+        self.timers.wake_paths();
         self.free_path(now, index);
-        self.paths.remove(index);
-        self.views_hold = false;
+        self.paths.abandon(index);
         self.waiting.forget(id);
-        self.abandoned.insert(id);
-        while self.abandoned.len() > 2 * MAX_PATHS {
-            self.abandoned.pop_first();
-        }
-        self.control.remove(&Control::PathStatus(id));
-        self.control.remove(&Control::PathCost(id));
-        self.control.remove(&Control::PathQuiet(id));
-        self.replan.widen(Scope::All);
+        self.egress.control.remove(&Control::PathStatus(id));
+        self.egress.control.remove(&Control::PathCost(id));
+        self.egress.control.remove(&Control::PathQuiet(id));
+        self.planning.widen(Scope::All);
     }
 
     /// Doubts a path for a reason that was learnt outside the session, as that its device is gone:
@@ -157,8 +145,7 @@ impl Session {
         reason: &'static str,
     ) -> Result<(), PathError> {
         let index = self.path_index(id).ok_or(PathError::Unknown(id))?;
-        self.rest = None;
-        self.path_timer = None;
+        self.timers.wake_paths();
         self.suspect(now, index, Reason::Borrowed(reason));
         Ok(())
     }
@@ -170,8 +157,7 @@ impl Session {
     /// [`PathError::Unknown`].
     pub fn probe_path(&mut self, now: Instant, id: PathId) -> Result<(), PathError> {
         let index = self.path_index(id).ok_or(PathError::Unknown(id))?;
-        self.rest = None;
-        self.path_timer = None;
+        self.timers.wake_paths();
         match self.paths[index].health {
             // As many as it takes to doubt it.
             Health::Active => self.paths[index].ask_for_life(OVERDUE_TO_SUSPECT as u32),
@@ -190,8 +176,7 @@ impl Session {
         id: PathId,
         standby: bool,
     ) -> Result<(), PathError> {
-        self.rest = None;
-        self.path_timer = None;
+        self.timers.wake_paths();
         let path = self.path_mut(id).ok_or(PathError::Unknown(id))?;
         if path.standby_local != standby {
             path.standby_local = standby;
@@ -201,9 +186,9 @@ impl Session {
                 "taken into use here"
             });
             path.status_sent += 1;
-            self.control.insert(Control::PathStatus(id));
+            self.egress.control.insert(Control::PathStatus(id));
             self.announce(now, id);
-            self.replan.widen(Scope::All);
+            self.planning.widen(Scope::All);
         }
         Ok(())
     }
@@ -239,10 +224,8 @@ impl Session {
         if !self.paths[index].heed_size(now) {
             return;
         }
-        self.rest = None;
-        self.path_timer = None;
-        self.views_hold = false;
-        self.replan.widen(Scope::All);
+        self.timers.wake_paths();
+        self.planning.widen(Scope::All);
     }
 
     /// Gives a path another cost rank, at most 255, and reports it to the peer: the higher of the
@@ -275,14 +258,13 @@ impl Session {
                 .path_index(id)
                 .is_some_and(|i| cost(&self.paths[i]) <= most)
         {
-            self.control.insert(Control::PathCost(id));
+            self.egress.control.insert(Control::PathCost(id));
         }
     }
 
     fn on_cost_changed(&mut self) {
-        self.rest = None;
-        self.views_hold = false;
-        self.replan.widen(Scope::All);
+        self.timers.wake();
+        self.planning.widen(Scope::All);
     }
 
     /// The carrier of a path that [controls congestion itself](PathParams::carrier_controls) tells
@@ -291,17 +273,14 @@ impl Session {
     pub fn carrier_told(&mut self, now: Instant, id: PathId, state: &CarrierState) {
         let news = self.path_mut(id).is_some_and(|p| p.on_carrier(now, state));
         if news {
-            self.rest = None;
-            self.path_timer = None;
-            self.views_hold = false;
-            self.replan.widen(Scope::All);
+            self.timers.wake_paths();
+            self.planning.widen(Scope::All);
         }
     }
 
     /// The carrier has room again after [`path_blocked`](Self::path_blocked).
     pub fn path_unblocked(&mut self, id: PathId) {
-        self.rest = None;
-        self.path_timer = None;
+        self.timers.wake_paths();
         if let Some(path) = self.path_mut(id) {
             path.blocked = false;
         }
@@ -310,8 +289,7 @@ impl Session {
     /// The carrier takes no datagrams for now: none are polled for the path until
     /// [`path_unblocked`](Self::path_unblocked).
     pub fn path_blocked(&mut self, id: PathId) {
-        self.rest = None;
-        self.path_timer = None;
+        self.timers.wake_paths();
         if let Some(path) = self.path_mut(id) {
             path.blocked = true;
         }
@@ -319,10 +297,8 @@ impl Session {
 
     /// Tells observers and the driver of a path's state.
     pub(super) fn announce(&mut self, now: Instant, id: PathId) {
-        self.views_hold = false;
         // The others' states decide whether a path is in reserve, and how long it may be quiet.
-        self.rest = None;
-        self.path_timer = None;
+        self.timers.wake_paths();
         let Some(path) = self.paths.iter_mut().find(|p| p.id == id) else {
             return;
         };
@@ -369,40 +345,9 @@ impl Session {
         self.unassign(now, id);
     }
 
-    /// Indices of the paths that may carry data: the active ones; if there are none, those on
-    /// standby; if there are none either, the suspect ones.
-    pub(super) fn usable(&self) -> impl Iterator<Item = usize> + Clone + '_ {
-        let is_any = |state: &PathState| self.paths.iter().any(|p| p.state() == *state);
-        let best = [PathState::Active, PathState::Standby, PathState::Suspect]
-            .into_iter()
-            .find(is_any);
-        let paths = self.paths.iter().enumerate();
-        paths
-            .filter(move |(_, p)| Some(p.state()) == best)
-            .map(|(i, _)| i)
-    }
-
-    pub(super) fn view_usable(&self) -> impl Iterator<Item = PathView> + Clone + '_ {
-        self.usable().map(|i| {
-            let path = &self.paths[i];
-            path.view(self.queued_on(path.id))
-        })
-    }
-
     /// Views of the usable paths, for schedulers.
-    pub(super) fn views(&self) -> Vec<PathView> {
-        self.view_usable().collect()
-    }
-
-    /// As [`views`](Self::views), in the session's own memory; whoever takes them puts them back.
-    pub(super) fn take_views(&mut self) -> Vec<PathView> {
-        let mut views = core::mem::take(&mut self.views);
-        if !self.views_hold {
-            views.clear();
-            views.reserve_exact(self.paths.len());
-            views.extend(self.view_usable());
-        }
-        views
+    pub(super) fn view_usable(&self) -> impl Iterator<Item = PathView> + Clone + '_ {
+        view_usable(&self.paths, &self.waiting)
     }
 
     pub(super) fn queued_on(&self, id: PathId) -> u64 {
@@ -412,7 +357,8 @@ impl Session {
     /// The path for control frames and for acknowledgements that cannot go their own way: the
     /// quickest of the cheapest usable ones that are not blocked.
     pub(super) fn best_path(&self) -> Option<usize> {
-        self.usable()
+        self.paths
+            .usable()
             .filter(|&i| !self.paths[i].blocked)
             .min_by_key(|&i| (self.paths[i].cost.rank(), self.paths[i].rtt.smoothed()))
             .or_else(|| {

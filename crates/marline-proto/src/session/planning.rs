@@ -13,6 +13,7 @@
 //! sessions to serve. So one call of [`poll_transmit`](super::Session::poll_transmit) plans a part
 //! of them, the most urgent first, and the next call goes on behind it.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use marline_base::Instant;
@@ -21,9 +22,8 @@ use super::Session;
 use super::flow::{Awaits, Flow};
 use super::share::{CLASSES, Place, Scope, class_of};
 use super::spill::Costs;
-use super::timers::rewish;
 use super::waiting::Waiting;
-use crate::sched::PathView;
+use crate::sched::{PathView, Scheduler};
 use crate::wire::FlowId;
 
 /// Flows that one call plans at most: under 0.4 ms of work with the default scheduler of streams. A
@@ -31,9 +31,65 @@ use crate::wire::FlowId;
 /// `poll_transmit`), so that 12 µs are the most that one takes. A choice, not tuned.
 const PART: usize = 32;
 
+/// Whose schedulers have to plan, and when.
+#[derive(Debug, Default)]
+pub(super) struct Planning {
+    /// Whose schedulers may decide otherwise since the last pass began.
+    next: Scope,
+    pass: Pass,
+    /// Schedulers look at what waits in other flows, or did.
+    minds_others: bool,
+    /// When schedulers of flows in `share` want to plan although nothing happened.
+    wishes: BTreeSet<(Instant, FlowId)>,
+    /// Flows that wait for the session's credit alone.
+    starved: BTreeSet<FlowId>,
+}
+
+impl Planning {
+    /// Something happened that concerns this many.
+    pub(super) fn widen(&mut self, scope: Scope) {
+        self.next = scope.max(self.next);
+    }
+
+    /// A flow has this scheduler from now on.
+    pub(super) fn meet(&mut self, scheduler: &dyn Scheduler) {
+        self.minds_others |= scheduler.minds_others();
+    }
+
+    /// The flow's scheduler may want to plan at another time than before.
+    pub(super) fn wish(&mut self, flow: &mut Flow) {
+        let plans = flow.turn.is_some() && flow.reset.is_none();
+        let wish = flow.scheduler.wake_at().filter(|_| plans);
+        if wish != flow.wish {
+            if let Some(old) = flow.wish {
+                self.wishes.remove(&(old, flow.id));
+            }
+            if let Some(new) = wish {
+                self.wishes.insert((new, flow.id));
+            }
+            flow.wish = wish;
+        }
+    }
+
+    /// When the first scheduler wants to plan.
+    pub(super) fn first_wish(&self) -> Option<Instant> {
+        self.wishes.first().map(|(at, _)| *at)
+    }
+
+    /// The flows that have waited for the session's credit alone, because there is some.
+    pub(super) fn take_starved(&mut self) -> BTreeSet<FlowId> {
+        core::mem::take(&mut self.starved)
+    }
+
+    /// The flow is over.
+    pub(super) fn forget(&mut self, id: FlowId) {
+        self.starved.remove(&id);
+    }
+}
+
 /// A pass over flows that have something to send.
 #[derive(Debug, Default)]
-pub(super) struct Pass {
+struct Pass {
     scope: Scope,
     /// How many there were before.
     number: u64,
@@ -49,40 +105,40 @@ impl Session {
     /// Are there flows whose schedulers must plan before it is known what may leave now?
     #[inline]
     pub(super) fn has_to_plan(&self) -> bool {
-        self.replan > Scope::Nobody || self.pass.scope > Scope::Nobody
+        self.planning.next > Scope::Nobody || self.planning.pass.scope > Scope::Nobody
     }
 
     /// Lets the schedulers of the next flows plan. A pass that is under way is finished before what
     /// has changed meanwhile begins another.
     pub(super) fn plan(&mut self, now: Instant) {
-        if self.pass.scope == Scope::Nobody {
+        if self.planning.pass.scope == Scope::Nobody {
             self.wake_schedulers(now);
-            self.pass = Pass {
-                scope: core::mem::take(&mut self.replan),
-                number: self.pass.number + 1,
+            self.planning.pass = Pass {
+                scope: core::mem::take(&mut self.planning.next),
+                number: self.planning.pass.number + 1,
                 at: None,
                 until: self.share.turns(),
                 unsent: self.unsent(),
             };
         }
-        let mut views = self.take_views();
+        let mut views = self.views.take(&self.paths, &self.waiting);
         let costs = Costs::of(&views, &self.paths);
-        if costs.is_some() && self.pass.scope == Scope::Concerned {
+        if costs.is_some() && self.planning.pass.scope == Scope::Concerned {
             // What a flow sees of paths that cost differently depends on how long it waits.
-            self.pass.scope = Scope::All;
+            self.planning.pass.scope = Scope::All;
         }
-        let mut chosen = core::mem::take(&mut self.chosen);
+        let mut chosen = core::mem::take(&mut self.views.chosen);
         let mut planned = 0;
         while planned < PART {
             let Some(id) = self.next_to_plan(&views) else {
-                self.pass.scope = Scope::Nobody;
+                self.planning.pass.scope = Scope::Nobody;
                 break;
             };
             planned +=
                 usize::from(self.plan_flow(now, id, &mut views, costs.as_ref(), &mut chosen));
         }
-        self.views = views;
-        self.chosen = chosen;
+        self.views.put_back(views);
+        self.views.chosen = chosen;
     }
 
     /// Lets the scheduler of a flow plan, if it has something to do and perhaps the room for it.
@@ -98,7 +154,7 @@ impl Session {
         let Some(flow) = self.flows.get_mut(&id) else {
             return false;
         };
-        flow.planned_in = self.pass.number;
+        flow.planned_in = self.planning.pass.number;
         let symbol = views.iter().map(|v| v.symbol).min().unwrap_or(0).max(1);
         let credit = self.credit.left();
         let woken = flow.scheduler.wake_at().is_some_and(|at| at <= now);
@@ -109,14 +165,18 @@ impl Session {
         view_as(flow, views, &self.waiting);
         let in_vain = !woken
             && costs.is_none()
-            && self.pass.scope < Scope::All
+            && self.planning.pass.scope < Scope::All
             && !views.iter().any(PathView::has_room)
             && flow.awaits(symbol, credit) == Awaits::Room;
         let mut left = credit;
         if !in_vain {
-            if self.minds_others {
-                self.pass.unsent = self.pass.unsent.saturating_sub(flow.unsent(credit));
-                self.common.set_others(self.pass.unsent);
+            if self.planning.minds_others {
+                self.planning.pass.unsent = self
+                    .planning
+                    .pass
+                    .unsent
+                    .saturating_sub(flow.unsent(credit));
+                self.common.set_others(self.planning.pass.unsent);
             }
             if let Some(coder) = &mut flow.coder {
                 coder.borrow(&mut self.advance);
@@ -137,17 +197,17 @@ impl Session {
             if let Some(coder) = &mut flow.coder {
                 coder.repay(&mut self.advance);
             }
-            if self.minds_others {
-                self.pass.unsent += flow.unsent(left);
+            if self.planning.minds_others {
+                self.planning.pass.unsent += flow.unsent(left);
             }
-            rewish(&mut self.wishes, flow);
+            self.planning.wish(flow);
         }
         let awaits = flow.awaits(symbol, left);
         self.share.settle(flow, awaits);
         flow.queues.extend_to(views.iter().map(|view| view.id));
         self.waiting.account(flow);
         if awaits == Awaits::Nothing && flow.has_backlog(symbol, u64::MAX) {
-            self.starved.insert(id);
+            self.planning.starved.insert(id);
         }
         true
     }
@@ -158,7 +218,7 @@ impl Session {
             return;
         };
         if flow.has_backlog(symbol, u64::MAX) {
-            self.starved.insert(id);
+            self.planning.starved.insert(id);
         }
         let awaits = flow.awaits(symbol, credit);
         self.share.settle(flow, awaits);
@@ -166,7 +226,7 @@ impl Session {
         if flow.queues.is_all_empty() {
             flow.costs_alike();
             self.share.remove(flow);
-            rewish(&mut self.wishes, flow);
+            self.planning.wish(flow);
             self.ageing.on_idle(flow);
         }
     }
@@ -174,7 +234,7 @@ impl Session {
     /// The next flow of the pass.
     fn next_to_plan(&mut self, views: &[PathView]) -> Option<FlowId> {
         let share = &self.share;
-        let scope = self.pass.scope;
+        let scope = self.planning.pass.scope;
         let next = |after| match scope {
             Scope::Nobody => None,
             Scope::Changed => share.next_changed(after),
@@ -184,9 +244,9 @@ impl Session {
             }
             Scope::All => share.next(after),
         };
-        let mut found = next(self.pass.at);
+        let mut found = next(self.planning.pass.at);
         while let Some((place, _)) = found
-            && place.turn() > self.pass.until
+            && place.turn() > self.planning.pass.until
         {
             // All behind it in its class came later, too.
             found = next(Some(place.last_of_class()));
@@ -198,7 +258,7 @@ impl Session {
             return Some(id);
         }
         let (place, id) = found?;
-        self.pass.at = Some(place);
+        self.planning.pass.at = Some(place);
         Some(id)
     }
 
@@ -208,7 +268,7 @@ impl Session {
         self.waiting.settle_wanting();
         let has_planned = |id: &FlowId| {
             let flow = self.flows.get(id);
-            flow.is_none_or(|flow| flow.planned_in == self.pass.number)
+            flow.is_none_or(|flow| flow.planned_in == self.planning.pass.number)
         };
         let found = views.iter().filter_map(|view| {
             for (wanting, id, queued) in self.waiting.wanting(view.id)? {
@@ -227,7 +287,7 @@ impl Session {
 
     /// Bytes that all flows could send now, were there room.
     fn unsent(&self) -> u64 {
-        if !self.minds_others {
+        if !self.planning.minds_others {
             return 0;
         }
         let credit = self.credit.left();
@@ -240,7 +300,7 @@ impl Session {
         if let Some(flow) = self.flows.get_mut(&id) {
             self.share.note_change(flow);
             // What waits in one flow concerns the schedulers of others, if they look at it.
-            self.replan.widen(match self.minds_others {
+            self.planning.widen(match self.planning.minds_others {
                 true => Scope::Concerned,
                 false => Scope::Changed,
             });
@@ -249,7 +309,7 @@ impl Session {
 
     /// Notes the flows whose schedulers wanted to plan by now.
     pub(super) fn wake_schedulers(&mut self, now: Instant) {
-        for (_, id) in self.wishes.iter().take_while(|(at, _)| *at <= now) {
+        for (_, id) in self.planning.wishes.iter().take_while(|(at, _)| *at <= now) {
             if let Some(flow) = self.flows.get_mut(id) {
                 self.share.note_change(flow);
             }
@@ -326,11 +386,11 @@ mod tests {
         assert!(!client.has_to_plan());
         while let Some(sent) = server.poll_transmit(later, &mut datagram) {
             client.handle_datagram(later, sent.path, &Bytes::copy_from_slice(&datagram));
-            let before = client.pass.number;
+            let before = client.planning.pass.number;
             while client.has_to_plan() {
                 client.plan(later);
             }
-            let number = client.pass.number;
+            let number = client.planning.pass.number;
             assert_eq!(number, before + 1);
             let planned = |id: &&FlowId| client.flows.get(id).unwrap().planned_in == number;
             asked.push(flows.iter().filter(planned).count());
@@ -378,7 +438,7 @@ mod tests {
         // What changes meanwhile is planned for after all others had their turn.
         session.write(now, flows[0], &data).unwrap();
         session.plan(now);
-        assert_eq!(session.pass.scope, Scope::Nobody);
+        assert_eq!(session.planning.pass.scope, Scope::Nobody);
         assert!(session.has_to_plan());
         for _ in 0..calls {
             session.plan(now);

@@ -29,7 +29,7 @@ impl Session {
         let Some(pace) = path.slow() else {
             return;
         };
-        let mut others: Vec<PathView> = self.views();
+        let mut others: Vec<PathView> = self.view_usable().collect();
         others.retain(|view| view.id != own);
         let path = &mut self.paths[index];
         let (back, gain) = (path.rtt.min() / 2, path.rtt.smoothed() / WORTH);

@@ -70,7 +70,7 @@ impl Session {
         doubt: Duration,
     ) {
         let own = self.paths[index].id;
-        let mut views = self.views();
+        let mut views: Vec<PathView> = self.view_usable().collect();
         // What another brings besides is worth money only by much. Nothing comes of a path that is
         // given up.
         let cost = match kind {
@@ -141,6 +141,6 @@ impl Session {
             self.waiting.account(flow);
         }
         self.drop_repairs(now, repairs);
-        self.replan.widen(Scope::All);
+        self.planning.widen(Scope::All);
     }
 }

@@ -72,13 +72,6 @@ pub(super) enum Scope {
     All,
 }
 
-impl Scope {
-    /// Something more happened.
-    pub(super) fn widen(&mut self, scope: Self) {
-        *self = scope.max(*self);
-    }
-}
-
 /// Flows that have, or may have, something to send: by class, in turn.
 #[derive(Debug, Default)]
 pub(super) struct Share {

@@ -160,8 +160,8 @@ impl Session {
             }
             self.starts.granted.insert(index, start);
             let id = FlowId::new(!self.is_client(), index);
-            self.control.insert(Control::MaxFlowData(id));
-            self.rest = None;
+            self.egress.control.insert(Control::MaxFlowData(id));
+            self.timers.wake();
         }
     }
 

@@ -1,154 +1,23 @@
 //! Time passes.
 
-use alloc::collections::BTreeSet;
-
 use marline_base::{Duration, Instant};
 
 use super::Session;
-use super::flow::Flow;
+use super::rest::{Rest, WakeReason};
 use super::share::Scope;
 use super::spill::paid;
-use crate::config::Config;
 use crate::event::CloseReason;
 use crate::flow::{Assigned, RecvHalf, SendHalf};
-use crate::path::quiet::Range;
 use crate::path::{Control, EmissionKind, Path, PathState, PathTimer, SentFrame};
 use crate::sched::PathView;
-use crate::wire::{FlowId, Params, PathId, PathQuiet};
+use crate::wire::{PathId, PathQuiet};
 
-/// Why a session asks to be woken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WakeReason {
-    /// A pacer lets the next datagram go.
-    Pacing,
-    /// An acknowledgement is due.
-    Ack,
-    /// A packet is lost unless it is acknowledged by then.
-    Loss,
-    /// Nothing came back from a path.
-    ProbeTimeout,
-    /// Feedback of a path is late.
-    Overdue,
-    /// A path is given up.
-    Death,
-    /// A probe of a suspect or dead path is due.
-    Trial,
-    /// A path was quiet for long.
-    KeepAlive,
-    /// Whether a path takes long datagrams again is tried.
-    Size,
-    /// A message's lifetime ends, or a receiver has waited long enough for one.
-    Lifetime,
-    /// Whether an application gets the rate that it needs is looked at.
-    Target,
-    /// A scheduler asked for it.
-    Scheduler,
-    /// Schedulers of many flows have more to plan: at once, after what else the driver serves.
-    Planning,
-    /// The session has heard nothing for long.
-    Idle,
-}
-
-impl From<PathTimer> for WakeReason {
-    fn from(timer: PathTimer) -> Self {
-        match timer {
-            PathTimer::Loss => Self::Loss,
-            PathTimer::ProbeTimeout => Self::ProbeTimeout,
-            PathTimer::Overdue | PathTimer::Late => Self::Overdue,
-            PathTimer::Death => Self::Death,
-            PathTimer::Trial => Self::Trial,
-            PathTimer::KeepAlive => Self::KeepAlive,
-            PathTimer::Size => Self::Size,
-        }
-    }
-}
-
-/// Sets the flow's entry among the wishes of schedulers to what its own wants now.
-pub(super) fn rewish(wishes: &mut BTreeSet<(Instant, FlowId)>, flow: &mut Flow) {
-    let plans = flow.turn.is_some() && flow.reset.is_none();
-    let wish = flow.scheduler.wake_at().filter(|_| plans);
-    if wish != flow.wish {
-        if let Some(old) = flow.wish {
-            wishes.remove(&(old, flow.id));
-        }
-        if let Some(new) = wish {
-            wishes.insert((new, flow.id));
-        }
-        flow.wish = wish;
-    }
-}
-
-/// For how long the two sides wait, from what each said at the beginning.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
-    /// Silence after which the session is over.
-    pub(super) idle: Duration,
-    /// A path that sent nothing for so long sends a ping.
-    pub(super) keep_alive: Duration,
-    /// How long a path in reserve is quiet.
-    pub(super) quiet: Range,
-    /// The peer's promise.
-    pub(super) peer_ack_delay: Duration,
-}
-
-impl Patience {
-    pub(super) fn between(config: &Config, peer: &Params) -> Self {
-        let theirs = match peer.max_idle_timeout_ms {
-            0 => Duration::MAX,
-            ms => Duration::from_millis(ms),
-        };
-        let idle = config.idle_timeout.min(theirs);
-        let keep_alive = config.keep_alive.min(idle / 3);
-        let theirs = Duration::from_millis(peer.max_path_quiet_ms);
-        Self {
-            idle,
-            keep_alive,
-            quiet: Range {
-                usual: keep_alive * STANDBY,
-                most: config.longest_quiet.min(theirs),
-            },
-            peer_ack_delay: Duration::from_micros(peer.max_ack_delay_us),
-        }
-    }
-}
-
-/// Keep-alives of a session that carries nothing are this many times rarer,
+/// Keep-alives of a session that carries nothing are this many times rarer.
 const QUIET: u32 = 2;
-/// and those of a path on standby beside an active one this many times: every 25 s by default,
-/// which is less than the 30 s after which the most forgetful address translators drop a mapping.
-/// From there on it is learnt how long the path may be quiet (`path/quiet.rs`).
-const STANDBY: u32 = 5;
 
 /// Of traffic that is there something is heard within this time, nearly always: packets of live
 /// streams and round trips are 20 to 50 ms apart.
 const ALARM: Duration = Duration::from_millis(100);
-
-/// Until when nothing happens by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rest {
-    /// The first timer, and why it was set.
-    timer: (Instant, WakeReason),
-    /// When a pacer lets go what waits for it.
-    pacing: Option<Instant>,
-    /// The earlier of the two, which is asked for most.
-    wake: (Instant, WakeReason),
-}
-
-impl Rest {
-    fn new(timer: (Instant, WakeReason), pacing: Option<Instant>) -> Self {
-        let paced = pacing.map(|at| (at, WakeReason::Pacing));
-        Self {
-            timer,
-            pacing,
-            wake: paced.map_or(timer, |paced| paced.min(timer)),
-        }
-    }
-
-    /// Is nothing missed by resting so long, if what is known exactly is `exact`?
-    fn ends_by(&self, exact: &Self) -> bool {
-        self.timer.0 <= exact.timer.0 && self.pacing == exact.pacing
-    }
-}
 
 impl Session {
     /// When [`handle_timeout`](Self::handle_timeout) must be called next, and why; `None` when the
@@ -160,21 +29,22 @@ impl Session {
         if self.has_to_plan() {
             return Some((now, WakeReason::Planning));
         }
-        let rest = self.rest.unwrap_or_else(|| self.next_rest(now));
+        let rest = self.timers.rest.unwrap_or_else(|| self.next_rest(now));
         Some(rest.wake)
     }
 
     /// Does nothing leave now because nothing happened since all that could had left?
     #[inline]
     pub(super) fn rests(&self, now: Instant) -> bool {
-        let rests = !self.has_to_plan() && self.rest.is_some_and(|rest| now < rest.wake.0);
+        let rests = !self.has_to_plan() && self.timers.rest.is_some_and(|rest| now < rest.wake.0);
         debug_assert!(
             !rests
                 || self
+                    .timers
                     .rest
                     .is_some_and(|rest| rest.ends_by(&self.next_rest(now))),
             "an input did not end the rest {:?}: it is {:?}",
-            self.rest,
+            self.timers.rest,
             self.next_rest(now)
         );
         rests
@@ -190,9 +60,9 @@ impl Session {
     /// The same, not too late, but perhaps earlier than need be. `pacing`: when the first pacer
     /// lets go what waits for it, if that is known.
     pub(super) fn rest_until(&mut self, now: Instant, pacing: Option<Option<Instant>>) -> Rest {
-        let path_timer = match self.path_timer {
+        let path_timer = match self.timers.path {
             Some(timer) => timer,
-            None => *self.path_timer.insert(self.next_path_timer()),
+            None => *self.timers.path.insert(self.next_path_timer()),
         };
         let paths = 0..self.paths.len();
         let find = || paths.filter_map(|index| self.sends_at(now, index)).min();
@@ -203,8 +73,8 @@ impl Session {
     /// that has made due.
     pub(super) fn rest_on(&mut self, now: Instant, rest: &Rest) {
         let is_asked = self.paths.iter().any(|path| path.received.is_asked());
-        if self.control.is_empty() && !is_asked && !self.has_to_plan() {
-            self.rest = Some(self.rest_until(now, Some(rest.pacing)));
+        if self.egress.control.is_empty() && !is_asked && !self.has_to_plan() {
+            self.timers.rest = Some(self.rest_until(now, Some(rest.pacing)));
         }
     }
 
@@ -224,18 +94,19 @@ impl Session {
     /// How long a path may be quiet before it gets a ping. The server's end waits a quarter longer:
     /// the client's ping comes before, and keeps what an address translator there remembers.
     fn keep_alive(&self, path: &Path) -> Duration {
-        let usual = self.patience.keep_alive;
+        let usual = self.timers.patience.keep_alive;
         // The usual one would go when the session has carried nothing for two of them.
-        let is_quiet = || (path.last_eliciting() + usual).since(self.last_traffic) >= 2 * usual;
+        let is_quiet =
+            || (path.last_eliciting() + usual).since(self.timers.last_traffic) >= 2 * usual;
         let pause = if self.is_in_reserve(path) {
-            if let Some(asked) = path.quiet.pause(self.patience.quiet) {
+            if let Some(asked) = path.quiet.pause(self.timers.patience.quiet) {
                 return asked;
             }
-            let patience = path.quiet.patience(self.patience.quiet);
+            let patience = path.quiet.patience(self.timers.patience.quiet);
             self.alarm_after(path)
                 .map_or(patience, |at| at.min(patience))
         } else if is_quiet() {
-            (usual * QUIET).min(self.patience.idle / 3)
+            (usual * QUIET).min(self.timers.patience.idle / 3)
         } else {
             usual
         };
@@ -248,10 +119,10 @@ impl Session {
     /// After which quiet time a path in reserve gets a ping because of what is heard on the others:
     /// nothing any more, of traffic that was there. Only while the path may be forgotten.
     fn alarm_after(&self, path: &Path) -> Option<Duration> {
-        let proved = path.quiet.proved(self.patience.quiet)?;
-        let idle = self.last_received.since(self.last_traffic);
-        let alarm = (self.last_received + ALARM).since(path.last_eliciting());
-        (idle < self.patience.keep_alive).then(|| alarm.max(proved))
+        let proved = path.quiet.proved(self.timers.patience.quiet)?;
+        let idle = self.timers.last_received.since(self.timers.last_traffic);
+        let alarm = (self.timers.last_received + ALARM).since(path.last_eliciting());
+        (idle < self.timers.patience.keep_alive).then(|| alarm.max(proved))
     }
 
     /// Is the path on standby beside an active one?
@@ -262,7 +133,7 @@ impl Session {
 
     /// A path was quiet for as long as it may be: which ping is next?
     fn on_quiet(&mut self, now: Instant, index: usize) {
-        let range = self.patience.quiet;
+        let range = self.timers.patience.quiet;
         let (is_in_reserve, learns) = self.quiet_roles(index);
         let path = &mut self.paths[index];
         let quiet = now.since(path.last_eliciting());
@@ -286,7 +157,7 @@ impl Session {
             return;
         };
         let (is_in_reserve, learns) = self.quiet_roles(index);
-        let range = self.patience.quiet;
+        let range = self.timers.patience.quiet;
         let path = &mut self.paths[index];
         let quiet = now.since(path.last_eliciting());
         if is_in_reserve && learns {
@@ -308,8 +179,8 @@ impl Session {
     fn ask_for_quiet(&mut self, index: usize) {
         let path = &mut self.paths[index];
         path.quiet.sent += 1;
-        self.control.insert(Control::PathQuiet(path.id));
-        self.path_timer = None;
+        self.egress.control.insert(Control::PathQuiet(path.id));
+        self.timers.path = None;
     }
 
     /// The peer asks for a ping after a quiet time.
@@ -318,20 +189,23 @@ impl Session {
         if let Some(path) = self.path_mut(frame.path)
             && path.quiet.on_asked(frame.sequence, quiet)
         {
-            self.path_timer = None;
+            self.timers.path = None;
         }
     }
 
     /// Something is carried, which ends a quiet time.
     pub(super) fn note_traffic(&mut self, now: Instant) {
-        if now.since(self.last_traffic) >= self.patience.keep_alive {
-            self.path_timer = None;
+        if now.since(self.timers.last_traffic) >= self.timers.patience.keep_alive {
+            self.timers.path = None;
         }
-        self.last_traffic = now;
+        self.timers.last_traffic = now;
     }
 
     fn rest_of(&self, pacing: Option<Instant>, path_timer: (Instant, WakeReason)) -> Rest {
-        let idle = (self.last_received + self.idle_timeout(), WakeReason::Idle);
+        let idle = (
+            self.timers.last_received + self.idle_timeout(),
+            WakeReason::Idle,
+        );
         let mut timer = idle.min(path_timer);
         let mut consider = |at: Option<Instant>, reason| {
             if let Some(at) = at
@@ -340,7 +214,7 @@ impl Session {
                 timer = timer.min((at, reason));
             }
         };
-        for path in &self.paths {
+        for path in self.paths.iter() {
             consider(path.ack_due(), WakeReason::Ack);
         }
         consider(self.alarm_due(), WakeReason::Ack);
@@ -353,15 +227,19 @@ impl Session {
     /// Acts on all timers that have run out.
     pub fn handle_timeout(&mut self, now: Instant) {
         // Nearly always it is only a pacer that lets the next datagram go.
-        if self.rest.take().is_some_and(|rest| now < rest.timer.0) {
+        if self
+            .timers
+            .rest
+            .take()
+            .is_some_and(|rest| now < rest.timer.0)
+        {
             return;
         }
-        self.views_hold = false;
-        self.path_timer = None;
+        self.timers.path = None;
         if self.ending.is_some() {
             return;
         }
-        if now.since(self.last_received) >= self.idle_timeout() {
+        if now.since(self.timers.last_received) >= self.idle_timeout() {
             return self.end(CloseReason::IdleTimeout);
         }
         for index in 0..self.paths.len() {
@@ -373,7 +251,7 @@ impl Session {
                     SendHalf::Packets(packets) => {
                         if packets.expire(now).is_some() {
                             flow.counters.expired_messages = packets.expired();
-                            self.control.insert(Control::Forward(id));
+                            self.egress.control.insert(Control::Forward(id));
                         }
                     }
                     SendHalf::Units(units) => {
@@ -406,15 +284,15 @@ impl Session {
         if self.scheduler_wakes().is_some_and(|at| at <= now) {
             self.wake_schedulers(now);
             // What they take back may leave room to others.
-            self.replan.widen(Scope::Concerned);
+            self.planning.widen(Scope::Concerned);
         }
     }
 
     /// When the first scheduler wants to plan although nothing happened; never while no path could
     /// take what it plans.
     fn scheduler_wakes(&self) -> Option<Instant> {
-        let &(at, _) = self.wishes.first()?;
-        self.usable().next().is_some().then_some(at)
+        let at = self.planning.first_wish()?;
+        self.paths.usable().next().is_some().then_some(at)
     }
 
     fn on_path_timers(&mut self, now: Instant, index: usize) {
@@ -471,7 +349,7 @@ impl Session {
             .flat_map(|p| p.frames.iter().copied())
             .collect();
         let cost = path.cost.rank();
-        let views = self.views();
+        let views: alloc::vec::Vec<_> = self.view_usable().collect();
         for frame in oldest {
             match frame {
                 SentFrame::Forward { flow, .. } => self.say_again(Control::Forward(flow)),

@@ -42,7 +42,7 @@ impl Session {
         let (mut ready, mut pacing) = (SmallVec::new(), None::<Instant>);
         // The path that sent last is the last of equals: a flow that waits on two of them sends on
         // both.
-        let behind = match self.last + 1 {
+        let behind = match self.egress.path + 1 {
             next if next <= count => next,
             next => next % count.max(1),
         };
@@ -70,13 +70,13 @@ impl Session {
     #[inline]
     fn has_to_say(&self, index: usize, sends: bool, acks: bool) -> bool {
         let path = &self.paths[index];
-        !path.blocked && (sends || acks || path.probes > 0 || !self.control.is_empty())
+        !path.blocked && (sends || acks || path.probes > 0 || !self.egress.control.is_empty())
     }
 
     #[inline]
     fn urgency(&self, index: usize, sends: bool) -> Urgency {
         let path = &self.paths[index];
-        if path.probes > 0 || !self.control.is_empty() && self.best_path() == Some(index) {
+        if path.probes > 0 || !self.egress.control.is_empty() && self.best_path() == Some(index) {
             return Urgency::Session;
         }
         match self.waiting.turn(path.id).filter(|_| sends) {

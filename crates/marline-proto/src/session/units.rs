@@ -8,7 +8,6 @@ use marline_base::{Duration, Instant};
 
 use super::Session;
 use super::flow::Flow;
-use super::timers::rewish;
 use crate::event::Event;
 use crate::flow::{
     BlockTerms, Fate, ObjectOptions, Received, RecvHalf, SendError, SendHalf, Settlement,
@@ -72,15 +71,13 @@ impl Session {
             return self.after_write(id, 0, Err(error));
         }
         let unit = units.offered(now, len, terms);
-        // Several blocks at once are judged by one look at the paths.
-        self.views = self.take_views();
-        self.views_hold = true;
+        let views = self.views.look(&self.paths, &self.waiting);
         let Some(flow) = self.flows.get_mut(&id) else {
             return Err(SendError::Closed);
         };
-        let admitted = flow.scheduler.admit(now, &self.views, &unit);
-        rewish(&mut self.wishes, flow);
-        self.rest = None;
+        let admitted = flow.scheduler.admit(now, views, &unit);
+        self.planning.wish(flow);
+        self.timers.wake();
         let forecast = admitted.map_err(SendError::Refused)?;
         let units = self.units_send(id, FlowKind::Blocks)?;
         let written = units.write_block(now, block, heading, terms);
@@ -121,9 +118,8 @@ impl Session {
     }
 
     fn flow_and_views(&mut self, id: FlowId) -> Option<(&Flow, &[PathView])> {
-        self.views = self.take_views();
-        self.views_hold = true;
-        Some((self.flows.get(&id)?, &self.views))
+        let views = self.views.look(&self.paths, &self.waiting);
+        Some((self.flows.get(&id)?, views))
     }
 
     /// Cancels a block that was written here, with a code for the receiver. Does nothing if its
@@ -340,28 +336,27 @@ impl Session {
         };
         let todo = units.take_todo();
         if units.is_finish_due() && flow.reset.is_none() && !units.is_done() {
-            self.control.insert(Control::Finish(id));
-            self.rest = None;
+            self.egress.control.insert(Control::Finish(id));
+            self.timers.wake();
         }
         if todo.is_empty() {
             return;
         }
-        self.rest = None;
-        self.views_hold = false;
+        self.timers.wake();
         for unit in &todo.cancels {
             flow.queues.drop_unit(*unit);
-            self.control.insert(Control::CancelUnit(id, *unit));
+            self.egress.control.insert(Control::CancelUnit(id, *unit));
         }
         for (unit, fate) in &todo.units {
             let (unit, fate) = (*unit, *fate);
             flow.queues.drop_unit(unit);
             flow.scheduler.on_unit(now, unit, fate);
-            self.control.remove(&Control::CancelUnit(id, unit));
+            self.egress.control.remove(&Control::CancelUnit(id, unit));
             let flow = id;
             self.observer
                 .on(now, &Record::UnitSettled { flow, unit, fate });
         }
-        rewish(&mut self.wishes, flow);
+        self.planning.wish(flow);
         flow.lost.extend(todo.again);
         let offset = peer_clock(&self.paths);
         for settlement in todo.settled {
@@ -397,10 +392,10 @@ impl Session {
         let freed = units.take_freed();
         let shorts: alloc::vec::Vec<u64> = units.shorts().collect();
         for unit in shorts {
-            self.control.insert(Control::UnitShort(id, unit));
+            self.egress.control.insert(Control::UnitShort(id, unit));
         }
         for unit in due {
-            self.control.insert(Control::UnitFate(id, unit));
+            self.egress.control.insert(Control::UnitFate(id, unit));
             let verdict = self.units_recv(id).and_then(|units| units.verdict(unit));
             if listens && let Some(Verdict::OnTime(_) | Verdict::Late(_)) = verdict {
                 let late = matches!(verdict, Some(Verdict::Late(_)));
@@ -409,7 +404,7 @@ impl Session {
                     .on(now, &Record::UnitWhole { flow, unit, late });
             }
         }
-        self.rest = None;
+        self.timers.wake();
         if freed > 0 {
             self.credit.on_read(freed);
             self.renew_credit(id);

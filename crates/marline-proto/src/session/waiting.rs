@@ -92,6 +92,8 @@ impl Lane {
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     lanes: Vec<(PathId, Lane)>,
+    /// Grows whenever more or less waits.
+    revision: u64,
 }
 
 impl Waiting {
@@ -137,6 +139,7 @@ impl Waiting {
         before: Stake,
         after: Stake,
     ) {
+        self.revision += 1;
         let lane = self.lane_mut(path);
         lane.bytes = lane.bytes + after.bytes - before.bytes;
         let counts = &mut lane.classes[class];
@@ -181,6 +184,11 @@ impl Waiting {
     #[inline]
     pub(super) fn is_empty(&self, path: PathId) -> bool {
         self.lane(path).is_none_or(|lane| lane.ready.is_empty())
+    }
+
+    /// Nothing more waits, and nothing less, while this stays the same.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// Bytes that wait for the path.
@@ -228,6 +236,7 @@ impl Waiting {
 
     /// The path is gone, and nothing waits for it any more.
     pub(super) fn forget(&mut self, path: PathId) {
+        self.revision += 1;
         self.lanes.retain(|(id, _)| *id != path);
     }
 }
