@@ -11,6 +11,10 @@
 //! odds(dark) = rate · unheard / (late + (1 − late) · lost)
 //! ```
 //!
+//! Lost is a packet, or what tells of it. Where packets of the peer's own should have come, too, and
+//! have not, either they are lost and with them what tells of ours, or the peer pauses besides
+//! (`loss.rs`).
+//!
 //! What a path did before counts, and fades: a path that was dark twice in a minute is doubted at
 //! once, one that never was is given the time that its own lateness suggests.
 
@@ -89,12 +93,11 @@ impl Hazard {
         held / (held + HELD.0 + self.took)
     }
 
-    /// Nothing was heard of packets since the first of them left `unheard` ago; of an alive path it
-    /// is that late with probability `late`, and loses all that are overdue with `lost`.
-    pub(super) fn silence(&self, unheard: Duration, late: f64, lost: f64) -> Silence {
+    /// Nothing was heard of packets since the first of them left `unheard` ago, which a path does
+    /// with probability `alive` that is not dark.
+    pub(super) fn silence(&self, unheard: Duration, alive: f64) -> Silence {
         let unheard = nanos_f64(unheard) / 1e9;
-        let alive = (late + (1.0 - late) * lost).max(LEAST);
-        let odds = self.rate() * unheard / alive;
+        let odds = self.rate() * unheard / alive.max(LEAST);
         Silence {
             dark: odds / (1.0 + odds),
             unheard,
@@ -103,6 +106,19 @@ impl Hazard {
 }
 
 impl Silence {
+    /// The same in time.
+    pub(crate) fn lasted(&self) -> Duration {
+        Duration::from_nanos((self.unheard * 1e9) as u64)
+    }
+
+    /// Is it worth a detour that takes so long? If the path is alive, the detour delays all that
+    /// follows, and a silence that has lasted long was likely to last as long again. A path that is
+    /// dark rather than not is worth any.
+    pub(crate) fn is_worth(&self, detour: Duration) -> bool {
+        let odds = self.dark / (1.0 - self.dark);
+        odds >= 1.0 || odds * self.unheard >= nanos_f64(detour) / 1e9
+    }
+
     /// How much longer (s) an outage lasts with probability `p` at most: what has lasted long will
     /// last long (a Lomax law of scale `unheard` and second order).
     pub(super) fn remains(&self, p: f64) -> f64 {
@@ -114,8 +130,8 @@ impl Silence {
 mod tests {
     use super::*;
 
-    fn dark(hazard: &Hazard, late: f64, lost: f64) -> f64 {
-        hazard.silence(Duration::from_millis(120), late, lost).dark
+    fn dark(hazard: &Hazard, alive: f64) -> f64 {
+        hazard.silence(Duration::from_millis(120), alive).dark
     }
 
     #[test]
@@ -123,30 +139,40 @@ mod tests {
         let hazard = Hazard::default();
         assert_eq!(hazard.rate(), 1.0 / 120.0);
         // Odds of 1/120 · 0.12 = 1/1000 against each explanation.
-        assert!((dark(&hazard, 1.0, 0.0) - 1.0 / 1001.0).abs() < 1e-12);
-        assert!((dark(&hazard, 0.001, 0.0) - 0.5).abs() < 1e-12);
+        assert!((dark(&hazard, 1.0) - 1.0 / 1001.0).abs() < 1e-12);
+        assert!((dark(&hazard, 0.001) - 0.5).abs() < 1e-12);
         // Not late, but lost by one in a hundred: 1/10 to 1.
-        assert!((dark(&hazard, 0.0, 0.01) - 1.0 / 11.0).abs() < 1e-12);
-        assert!(dark(&hazard, 0.0, 0.0) > 0.999_99);
+        assert!((dark(&hazard, 0.01) - 1.0 / 11.0).abs() < 1e-12);
+        assert!(dark(&hazard, 0.0) > 0.999_99);
     }
 
     #[test]
     fn what_was_dark_before_is_doubted_sooner_until_that_is_long_ago() {
         let mut hazard = Hazard::default();
-        let before = dark(&hazard, 0.01, 0.0);
+        let before = dark(&hazard, 0.01);
         for s in 1..=20 {
             hazard.on_heard(Instant::from_millis(1_000 * s));
             if s % 5 == 0 {
                 hazard.on_outage(s % 10 == 0);
             }
         }
-        let after = dark(&hazard, 0.01, 0.0);
+        let after = dark(&hazard, 0.01);
         assert!(after > 2.5 * before, "{before} {after}");
         assert!((hazard.holds() - 0.5).abs() < 0.05);
         for s in 21..=620 {
             hazard.on_heard(Instant::from_millis(1_000 * s));
         }
-        assert!(dark(&hazard, 0.01, 0.0) < before);
+        assert!(dark(&hazard, 0.01) < before);
+    }
+
+    #[test]
+    fn a_long_detour_takes_a_long_silence_or_a_likely_outage() {
+        let is_worth = |dark, detour| {
+            let silence = Silence { dark, unheard: 0.1 };
+            silence.is_worth(Duration::from_millis(detour))
+        };
+        assert!(is_worth(0.2, 25) && !is_worth(0.2, 26));
+        assert!(is_worth(0.5, 10_000) && is_worth(1.0, 10_000));
     }
 
     #[test]

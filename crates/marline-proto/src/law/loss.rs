@@ -46,9 +46,33 @@ impl Memory {
     }
 }
 
+/// The way back, by which answers come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Back<'a> {
+    pub(crate) loss: &'a Loss,
+    /// Packets of the peer's own that should have come since the last one did.
+    pub(crate) missing: u32,
+}
+
+impl Back<'_> {
+    /// Probability that a path is silent that is alive, and whose packets go unheard with
+    /// probability `unheard`. Where the peer's packets are missing, either they are lost and with
+    /// them what would be heard, or the peer happens to pause, too. What pauses may do so for long
+    /// (a Lomax law of second order).
+    pub(super) fn silent(&self, unheard: f64) -> f64 {
+        match f64::from(self.missing) {
+            0.0 => unheard,
+            missing => {
+                let pause = 1.0 / ((1.0 + missing) * (1.0 + missing));
+                self.loss.in_a_row(self.missing) + pause * unheard
+            }
+        }
+    }
+}
+
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Loss {
+pub(crate) struct Loss {
     memories: [Memory; MEMORIES],
     /// Counted since `since`.
     packets: f64,
@@ -68,7 +92,7 @@ pub(super) struct Loss {
 
 impl Loss {
     /// A packet that left at `sent` was lost. Calls in ascending order of numbers.
-    pub(super) fn on_lost(&mut self, number: u64, sent: Instant) {
+    pub(crate) fn on_lost(&mut self, number: u64, sent: Instant) {
         self.packets += 1.0;
         self.lost += 1.0;
         self.losses += 1.0;
@@ -94,7 +118,7 @@ impl Loss {
     }
 
     /// Packets arrived, the newest of them of that number.
-    pub(super) fn on_arrived(&mut self, packets: u32, newest: u64) {
+    pub(crate) fn on_arrived(&mut self, packets: u32, newest: u64) {
         self.packets += f64::from(packets);
         self.over |= self.last.is_some_and(|(last, _)| newest > last);
     }
@@ -110,7 +134,7 @@ impl Loss {
     }
 
     /// Takes in what was counted, if it is time.
-    pub(super) fn refresh(&mut self, now: Instant) {
+    pub(crate) fn refresh(&mut self, now: Instant) {
         let elapsed = now.since(self.since);
         if self.packets == 0.0 || elapsed < TOGETHER && self.since != Instant::ZERO {
             return;
@@ -140,7 +164,7 @@ impl Loss {
     }
 
     /// Share of packets that are lost, as a mean over good and bad moments.
-    pub(super) fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         match self.rate {
             0.0 => PRIOR.1 / PRIOR.0,
             rate => rate,
@@ -165,9 +189,18 @@ impl Loss {
     }
 
     /// Probability that `count` packets in a row are lost.
-    pub(super) fn in_a_row(&self, count: u32) -> f64 {
-        let follows = self.follows();
-        (1..count).fold(self.rate(), |p, _| p * follows)
+    fn in_a_row(&self, count: u32) -> f64 {
+        match count {
+            0 => 1.0,
+            _ => self.rate() * libm::pow(self.follows(), f64::from(count - 1)),
+        }
+    }
+
+    /// Probability that nothing is heard of `count` packets in a row, each with an answer of its
+    /// own that says all: the first of them are lost, and the others' answers on their way `back`.
+    pub(super) fn unheard(&self, count: u32, back: &Self) -> f64 {
+        let each = (0..=count).map(|k| self.in_a_row(k) * back.in_a_row(count - k));
+        each.sum::<f64>().min(1.0)
     }
 }
 
@@ -218,6 +251,49 @@ mod tests {
         let keeps = 1.0 / (1.0 + 300.0 / 64.0);
         assert!(loss.memories[2].packets < 30e3 * keeps);
         assert!(loss.memories[0].rate() < 0.5 * before);
+    }
+
+    #[test]
+    fn what_is_not_heard_of_was_lost_or_what_tells_of_it() {
+        let (mut there, mut back) = (Loss::default(), Loss::default());
+        assert_eq!(there.unheard(0, &back), 1.0);
+        assert!((there.unheard(1, &back) - 2.0 * there.rate()).abs() < 1e-12);
+        // Either way's bursts make two in a row likely, and one on each way is rare.
+        let fresh = there.unheard(4, &back);
+        lossy(&mut back);
+        let back_bursts = there.unheard(4, &back);
+        assert!(back_bursts > 10.0 * fresh, "{back_bursts} {fresh}");
+        lossy(&mut there);
+        assert!(there.unheard(4, &back) > 1.5 * back_bursts);
+        assert!(there.unheard(4, &back) <= 1.0);
+    }
+
+    /// Every tenth packet begins a burst of three.
+    fn lossy(loss: &mut Loss) {
+        for n in 0..200 {
+            let at = Instant::from_millis(n);
+            match n % 10 {
+                0..3 => loss.on_lost(n, at),
+                _ => loss.on_arrived(1, n),
+            }
+            loss.refresh(at);
+        }
+    }
+
+    #[test]
+    fn a_pause_of_the_peer_explains_less_the_longer_it_is() {
+        let loss = Loss::default();
+        let silent = |missing| {
+            let back = Back {
+                loss: &loss,
+                missing,
+            };
+            back.silent(0.1)
+        };
+        assert_eq!(silent(0), 0.1);
+        let each = [0, 1, 2, 4, 8, 16].map(silent);
+        assert!(each.windows(2).all(|pair| pair[1] < pair[0]), "{each:?}");
+        assert!(each[5] < 0.001);
     }
 
     #[test]

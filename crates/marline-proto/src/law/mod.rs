@@ -54,7 +54,7 @@ pub use shape::Law;
 use calibration::Judge;
 use ceiling::Ceiling;
 use hazard::Hazard;
-use loss::Loss;
+pub(crate) use loss::{Back, Loss};
 use overtaking::Overtaking;
 use report::Report;
 use scatter::Scatter;
@@ -286,11 +286,12 @@ impl PathLaw {
     }
 
     /// How likely the path is dark, where these packets, oldest first, left after the newest that
-    /// is known to have arrived.
+    /// is known to have arrived, and answers come by that way `back`.
     pub(crate) fn silence<'a>(
         &self,
         now: Instant,
         open: impl Iterator<Item = (Instant, &'a Left)>,
+        back: &Back<'_>,
     ) -> Silence {
         let mut open = open.filter(|(_, left)| left.beginning == self.beginning);
         let (Some((sent, left)), Some(_)) = (open.next(), self.origin) else {
@@ -308,8 +309,30 @@ impl PathLaw {
             .take(OVERDUE)
             .take_while(|(sent, left)| taken(*sent) > due(left) + deviation);
         let overdue = 1 + more.count() as u32;
-        let lost = self.loss.in_a_row(overdue);
-        self.hazard.silence(now.since(sent), late, lost)
+        let lost = self.loss.unheard(overdue, back.loss);
+        let alive = back.silent(late + (1.0 - late) * lost);
+        self.hazard.silence(now.since(sent), alive)
+    }
+
+    /// The same where these packets, oldest first, are known not to be late.
+    pub(crate) fn silence_if_not_late(
+        &self,
+        now: Instant,
+        mut open: impl Iterator<Item = Instant>,
+        back: &Back<'_>,
+    ) -> Silence {
+        let Some(sent) = open.next() else {
+            return Silence::default();
+        };
+        let lost = self
+            .loss
+            .unheard(1 + open.take(OVERDUE).count() as u32, back.loss);
+        self.hazard.silence(now.since(sent), back.silent(lost))
+    }
+
+    /// Has anything arrived by which the law is known?
+    pub(crate) fn is_known(&self) -> bool {
+        self.origin.is_some()
     }
 
     /// When a packet arrives that is sent `now`, behind `bytes` more of ours, and how likely it

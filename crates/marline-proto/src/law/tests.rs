@@ -38,7 +38,14 @@ impl Link {
     fn expects(&self) -> Option<Law> {
         let open = self.open.iter().filter(|packet| packet.0 > self.newest);
         let open = open.map(|(_, sent, left, _)| (*sent, left));
-        let silence = self.law.silence(self.now, open);
+        let silence = self.law.silence(
+            self.now,
+            open,
+            &Back {
+                loss: &Loss::default(),
+                missing: 0,
+            },
+        );
         self.law.after(self.now, 0, Self::CARRIES, silence)
     }
 

@@ -7,7 +7,7 @@ use marline_base::Instant;
 use super::sent::Settled;
 use super::track::Path;
 use super::view::PathView;
-use crate::law::{Arrival, ArrivalForecast, Calibration, Carries, Law, Left, Silence};
+use crate::law::{Arrival, ArrivalForecast, Back, Calibration, Carries, Law, Left, Silence};
 use crate::wire::PathId;
 
 /// What was expected of a packet as it left, by the path's law and by what schedulers see.
@@ -69,7 +69,25 @@ impl Path {
     /// How likely the path is dark, by what was sent after the newest packet that arrived.
     pub(crate) fn silence(&self, now: Instant) -> Silence {
         let open = self.ledger.unheard_packets();
-        self.law.silence(now, open.map(|p| (p.sent, &p.left)))
+        self.law
+            .silence(now, open.map(|p| (p.sent, &p.left)), &self.back(now))
+    }
+
+    /// The same where feedback is overdue by the round trips: if nobody knows when packets arrive,
+    /// they are not late.
+    pub(crate) fn overdue_silence(&self, now: Instant) -> Silence {
+        let open = self.ledger.unheard_packets();
+        match self.law.is_known() {
+            true => self.silence(now),
+            false => self
+                .law
+                .silence_if_not_late(now, open.map(|p| p.sent), &self.back(now)),
+        }
+    }
+
+    fn back(&self, now: Instant) -> Back<'_> {
+        let since = self.ledger.oldest_open();
+        self.received.back(now, since.unwrap_or(now))
     }
 
     /// When a packet arrives that leaves now behind `bytes` more of ours, and how likely it never

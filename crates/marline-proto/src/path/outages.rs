@@ -4,9 +4,10 @@
 //! (RFC 2439), one outage is bad luck and says nothing of what follows; from the second on, until
 //! none has come for long, the path is one that flaps.
 
-use marline_base::Instant;
+use marline_base::{Duration, Instant};
 
-use super::mistakes::REMEMBERED;
+/// Outages are forgotten when this time passes without another.
+pub(super) const REMEMBERED: Duration = Duration::from_secs(30);
 
 /// As many outages, none longer than [`REMEMBERED`] after the one before, are more than bad luck.
 const FLAPS: u32 = 2;
@@ -40,8 +41,6 @@ impl Outages {
 
 #[cfg(test)]
 mod tests {
-    use marline_base::Duration;
-
     use super::*;
 
     #[test]

@@ -11,6 +11,7 @@ use core::ops::RangeInclusive;
 use marline_base::{Duration, Instant};
 
 use super::silence::Silence;
+use crate::law::Back;
 use crate::ranges::RangeSet;
 use crate::wire::{Ack, Arrival, PathId};
 
@@ -239,6 +240,19 @@ impl Received {
     /// it is no burst of losses; `None` before there were enough to know their pace.
     pub(crate) fn outage(&self) -> Option<(Instant, Duration)> {
         self.silence.outage().filter(|_| self.seen > EAGER)
+    }
+
+    /// How packets of the peer are lost, and how many should have come and have not, if it has
+    /// sent any that left after `since`.
+    pub(crate) fn back(&self, now: Instant, since: Instant) -> Back<'_> {
+        let missing = match self.seen > EAGER {
+            true => self.silence.missing_since(now, since),
+            false => 0,
+        };
+        Back {
+            loss: &self.silence.lost,
+            missing,
+        }
     }
 
     /// The silence was reported to the peer.

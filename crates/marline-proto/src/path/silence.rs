@@ -11,6 +11,7 @@
 use marline_base::{Duration, Instant, nanos_f64};
 
 use super::loss_meter::{LOSSY, LossMeter};
+use crate::law::Loss;
 
 /// A path falls silent when nothing arrives for this number of usual gaps.
 const SILENT_GAPS: f64 = 1.5;
@@ -49,7 +50,11 @@ pub(super) struct Silence {
     spread: f64,
     /// Share of the packets that did not arrive, of those below this number.
     missing: LossMeter,
+    /// The same as a law.
+    pub(super) lost: Loss,
     judged: u64,
+    /// The first of those that did not arrive before it.
+    gap: Option<u64>,
     /// The largest number that had arrived when packets were judged last.
     passed: Option<(Instant, u64)>,
     /// How often the present silence was reported.
@@ -66,8 +71,20 @@ impl Silence {
         self.passed = Some((now, largest));
         self.judged = self.judged.max(until.saturating_sub(MOST_JUDGED));
         for number in self.judged..until {
-            self.missing.record(!has(number));
+            let has = has(number);
+            self.missing.record(!has);
+            if has {
+                // A longer gap is an outage's, and says nothing of losses while the path carries.
+                let gap = self.gap.take().unwrap_or(number)..number;
+                if gap.end - gap.start <= LONGEST_BURST as u64 {
+                    gap.for_each(|number| self.lost.on_lost(number, now));
+                }
+                self.lost.on_arrived(1, number);
+            } else {
+                self.gap.get_or_insert(number);
+            }
         }
+        self.lost.refresh(now);
         self.judged = self.judged.max(until);
     }
 
@@ -76,6 +93,16 @@ impl Silence {
     pub(super) fn outage(&self) -> Option<(Instant, Duration)> {
         let longest = LONGEST_BURST as f64 * self.spacing.max(LEAST_GAP);
         Some((self.last?, Duration::from_nanos(longest as u64)))
+    }
+
+    /// Packets that should have come by now where they come at this pace, if some came after
+    /// `since`.
+    pub(super) fn missing_since(&self, now: Instant, since: Instant) -> u32 {
+        let Some(last) = self.last.filter(|last| *last >= since) else {
+            return 0;
+        };
+        let gaps = nanos_f64(now.since(last)) / (self.spacing + self.spread).max(LEAST_GAP);
+        gaps.min(LONGEST_BURST as f64) as u32
     }
 
     /// The packet asks for an acknowledgement: others will follow as they did before.
@@ -208,6 +235,26 @@ mod tests {
         // A burst of losses is no reason to hold the gaps for uneven.
         let (silence, last) = after(lossy, |n| GAP * (n + 4 * u64::from(n >= 98)));
         assert!(due_us(&silence, last).is_some());
+    }
+
+    #[test]
+    fn a_gap_of_an_outage_is_no_loss() {
+        let (silence, _) = after(|n| n + 40 * (n / 50), |n| GAP * n);
+        assert!(silence.lost.rate() < 0.004, "{}", silence.lost.rate());
+        let (silence, _) = after(lossy, |n| GAP * n);
+        assert!(silence.lost.rate() > 0.02, "{}", silence.lost.rate());
+    }
+
+    #[test]
+    fn packets_are_missing_by_the_pace_at_which_they_came() {
+        let (silence, last) = after(|n| n, |n| GAP * n);
+        let missing = |after_us| {
+            let now = last + Duration::from_micros(after_us);
+            silence.missing_since(now, Instant::ZERO)
+        };
+        assert_eq!([0, GAP * 3 + 100, 1_000_000].map(missing), [0, 3, 16]);
+        let later = last + Duration::from_millis(10);
+        assert_eq!(silence.missing_since(later, later), 0, "they came before");
     }
 
     #[test]

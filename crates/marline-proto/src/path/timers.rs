@@ -2,8 +2,7 @@
 
 use marline_base::{Duration, Instant};
 
-use super::silence::LONGEST_BURST;
-use super::{Health, LOSSY, Path};
+use super::{Health, Path};
 
 /// Longest time between two probe timeouts, unless the round trip is longer.
 const MAX_PTO: Duration = Duration::from_secs(1);
@@ -15,13 +14,6 @@ const LATENESS: Duration = Duration::from_millis(10);
 /// What jumps of the round trip may add to that is at most the round trip divided by this: a path
 /// whose round trips jump must not go silent unnoticed.
 const MOST_SWING: u32 = 2;
-
-/// A path is given the time that a detour would take, but at most this number of round trips.
-const LONGEST_DETOUR: u32 = 3;
-
-/// More packets than this are not overdue because of a burst of losses, and one of lost
-/// acknowledgements after it.
-const MOST_UNREPORTED: usize = 2 * LONGEST_BURST;
 
 /// An acknowledgement waits for the shortest round trip divided by this at most, or for the least
 /// delay, which bounds how many acknowledgements there are a second.
@@ -136,9 +128,18 @@ impl Path {
         Some(self.last_eliciting_sent + timeout)
     }
 
+    /// When feedback is overdue, or a silence is to be looked at again.
+    pub(crate) fn overdue_at(&self, max_ack_delay: Duration) -> Option<Instant> {
+        let again = self
+            .look_again
+            .filter(|_| matches!(self.health, Health::Active));
+        let feedback = self.feedback_at(max_ack_delay);
+        feedback.into_iter().chain(again).min()
+    }
+
     /// When feedback is overdue: the acknowledgement of the oldest packet that was not rescued yet,
     /// or the one after the last.
-    pub(crate) fn overdue_at(&self, max_ack_delay: Duration) -> Option<Instant> {
+    pub(crate) fn feedback_at(&self, max_ack_delay: Duration) -> Option<Instant> {
         if !matches!(self.health, Health::Active) || !self.rtt.is_known() {
             return None;
         }
@@ -193,51 +194,19 @@ impl Path {
         self.rtt.smoothed() + self.lateness(max_ack_delay)
     }
 
-    /// Has the path been silent for no longer than bursts of losses have made it lately, or, where
-    /// packets are lost, than the `detour` of what is in flight would take? If it is an outage
-    /// after all, to wait for this time costs no more than a mistaken detour, which delays all that
-    /// follows. Where more are overdue, of ours or of the peer's, than a burst takes, it is one.
-    pub(crate) fn may_be_a_burst(
-        &self,
-        now: Instant,
-        max_ack_delay: Duration,
-        detour: Duration,
-    ) -> bool {
-        let patience = self.bursts.patience(self.rtt.smoothed());
-        let overdue = self.overdue(now, max_ack_delay);
-        let is_outage = overdue > MOST_UNREPORTED || self.is_silent(now);
-        let loses = self.loss.fraction() > LOSSY;
-        let detour = if is_outage {
-            Duration::ZERO
-        } else {
-            detour.min(self.rtt.smoothed() * LONGEST_DETOUR)
-        };
-        let wait = self.in_time(max_ack_delay) + patience.max(detour);
-        (patience > Duration::ZERO || loses && !is_outage)
-            && self
-                .ledger
-                .oldest_open()
-                .is_some_and(|sent| sent + wait > now)
-    }
-
     /// By how much feedback may be late before it is missed.
     pub(super) fn lateness(&self, max_ack_delay: Duration) -> Duration {
         // The deviation forgets a jump within a few packets; another jump of the kind is to be
         // expected.
         let swing = self.rtt.swing().min(self.rtt.smoothed() / MOST_SWING);
         let slack = self.rtt.slack().max(swing + LATENESS);
-        slack + self.excuse() + max_ack_delay
+        slack + self.mending() + max_ack_delay
     }
 
     /// The same without a jump: where nothing arrives of what came all the time, the path is silent
     /// both ways, and no queue makes it so.
     fn usual_lateness(&self, max_ack_delay: Duration) -> Duration {
-        self.rtt.slack().max(LATENESS) + self.excuse() + max_ack_delay
-    }
-
-    /// What mistaken suspicions and the carrier's own retransmissions add to that.
-    fn excuse(&self) -> Duration {
-        self.mistakes.patience(self.rtt.smoothed()) + self.mending()
+        self.rtt.slack().max(LATENESS) + self.mending() + max_ack_delay
     }
 }
 

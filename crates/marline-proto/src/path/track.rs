@@ -14,9 +14,8 @@ use super::counters::PathCounters;
 use super::delivery::DeliverySampler;
 use super::ledger::Ledger;
 use super::loss_meter::LossMeter;
-use super::mistakes::{Mistakes, REMEMBERED};
 use super::one_way::OneWay;
-use super::outages::Outages;
+use super::outages::{Outages, REMEMBERED};
 use super::pace::Pace;
 use super::pacer::Pacer;
 use super::quiet::Quiet;
@@ -131,9 +130,8 @@ pub(crate) struct Path {
     /// A round trip that the path's own way back reported after another way did, for the
     /// controller.
     pub(crate) own_trip: Option<Duration>,
-    pub(crate) mistakes: Mistakes,
-    /// Suspicions that a burst of losses caused.
-    pub(crate) bursts: Mistakes,
+    /// When to look again whether the path is dark.
+    pub(crate) look_again: Option<Instant>,
     /// The carrier's queue is full; the carrier will report when there is room.
     pub(crate) blocked: bool,
     /// What the carrier reported of its own congestion control, where it has one.
@@ -205,8 +203,7 @@ impl Path {
             repeats: Repeats::default(),
             hurried: Default::default(),
             own_trip: None,
-            mistakes: Mistakes::NONE,
-            bursts: Mistakes::NONE,
+            look_again: None,
             blocked: false,
             told: params.carrier_controls.then(Told::default),
             counters: PathCounters::default(),

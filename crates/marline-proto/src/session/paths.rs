@@ -6,7 +6,6 @@ use alloc::string::String;
 use marline_base::Instant;
 
 use super::Session;
-use super::health::OVERDUE_TO_SUSPECT;
 use super::share::Scope;
 use super::views::view_usable;
 use crate::congestion::{CarrierState, Params, carrier};
@@ -15,6 +14,9 @@ use crate::observe::Record;
 use crate::path::{Control, Health, MIN_DATAGRAM, Path, PathParams, PathState, Reason};
 use crate::sched::PathView;
 use crate::wire::{MAX_PATHS, PathCost, PathId};
+
+/// So many pings ask a path in use whether it still works. All of them are unlikely to be lost.
+const QUESTIONS: u32 = 3;
 
 /// Why a path was not added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,8 +161,7 @@ impl Session {
         let index = self.path_index(id).ok_or(PathError::Unknown(id))?;
         self.timers.wake_paths();
         match self.paths[index].health {
-            // As many as it takes to doubt it.
-            Health::Active => self.paths[index].ask_for_life(OVERDUE_TO_SUSPECT as u32),
+            Health::Active => self.paths[index].ask_for_life(QUESTIONS),
             _ => self.probe(now, index),
         }
         Ok(())

@@ -189,8 +189,9 @@ fn what_a_short_silence_took_is_sent_again_on_the_same_path() {
         value(&run, "link.far.carried_up_mbps")
     };
     let far = (1..=4).map(far).sum::<f64>() / 4.0;
-    // 0.04 Mb/s; with a doubt of a round trip 0.09.
-    assert!(far < 0.065, "{far} Mb/s");
+    // 0.067 Mb/s; if no detour were too long 0.096, and if only packets were lost, and never what
+    // tells of them, 0.127.
+    assert!(far < 0.08, "{far} Mb/s");
 }
 
 /// A repair symbol over the quick path that combined what still flies over the slow one would mend

@@ -112,8 +112,9 @@ fn a_path_goes_dark_for_ever() {
 
 #[test]
 fn a_path_comes_back_much_longer() {
-    // 64 ms over the other path, 150 on this one, and what was believed to be quick.
-    every_object_arrives_within(AT_ONCE, &STEADY, 8, |units, path, step| {
+    // 64 ms over the other path, 150 on this one, and what was believed to be quick. What is lost
+    // there is known of after its longer round trip.
+    every_object_arrives_within(AT_ONCE + ms(175), &STEADY, 8, |units, path, step| {
         if step == Step::Over {
             let long = "rate=20mbit,delay=150ms,jitter=1ms,queue=100ms";
             let path = units.path(path);
