@@ -26,7 +26,7 @@ case ${1:-} in
 esac
 
 needs ping curl nft python3
-[[ -n $brief ]] || needs traceroute dig iperf3 ssh ssh-keygen ffmpeg ffprobe srt-live-transmit
+[[ -n $brief ]] || needs traceroute dig iperf3 ssh ssh-keygen /usr/sbin/sshd ffmpeg ffprobe srt-live-transmit
 build
 trap 'ip netns del $host 2>/dev/null; clean_up' EXIT
 
