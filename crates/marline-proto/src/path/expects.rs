@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use marline_base::Instant;
+use marline_base::{Duration, Instant};
 
 use super::sent::Settled;
 use super::track::Path;
@@ -73,16 +73,17 @@ impl Path {
             .silence(now, open.map(|p| (p.sent, &p.left)), &self.back(now))
     }
 
-    /// The same where feedback is overdue by the round trips: if nobody knows when packets arrive,
-    /// they are not late.
+    /// The same where feedback is overdue by the round trips. Packets are not late then if nobody
+    /// knows when they arrive, nor where the carrier sends lost ones again by itself: that makes
+    /// them late by a round trip, which they were given.
     pub(crate) fn overdue_silence(&self, now: Instant) -> Silence {
         let open = self.ledger.unheard_packets();
-        match self.law.is_known() {
-            true => self.silence(now),
-            false => self
-                .law
-                .silence_if_not_late(now, open.map(|p| p.sent), &self.back(now)),
+        if self.law.is_known() && self.mending() == Duration::ZERO {
+            return self.silence(now);
         }
+        let back = self.back(now);
+        self.law
+            .silence_if_not_late(now, open.map(|p| p.sent), &back)
     }
 
     fn back(&self, now: Instant) -> Back<'_> {
