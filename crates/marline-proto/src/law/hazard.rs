@@ -11,9 +11,8 @@
 //! odds(dark) = rate · unheard / (late + (1 − late) · lost)
 //! ```
 //!
-//! Lost is a packet, or what tells of it. Where packets of the peer's own should have come, too, and
-//! have not, either they are lost and with them what tells of ours, or the peer pauses besides
-//! (`loss.rs`).
+//! What is lost is a packet or its acknowledgement. Where packets of the peer's own are missing as
+//! well, an alive path has lost all of these, or the peer pauses at the same time (`loss.rs`).
 //!
 //! What a path did before counts, and fades: a path that was dark twice in a minute is doubted at
 //! once, one that never was is given the time that its own lateness suggests.
@@ -93,8 +92,8 @@ impl Hazard {
         held / (held + HELD.0 + self.took)
     }
 
-    /// Nothing was heard of packets since the first of them left `unheard` ago, which a path does
-    /// with probability `alive` that is not dark.
+    /// There is no feedback since a packet left `unheard` ago; a path that is alive is so silent with
+    /// probability `alive`.
     pub(super) fn silence(&self, unheard: Duration, alive: f64) -> Silence {
         let unheard = nanos_f64(unheard) / 1e9;
         let odds = self.rate() * unheard / alive.max(LEAST);
@@ -106,14 +105,14 @@ impl Hazard {
 }
 
 impl Silence {
-    /// The same in time.
+    /// How long it has lasted.
     pub(crate) fn lasted(&self) -> Duration {
         Duration::from_nanos((self.unheard * 1e9) as u64)
     }
 
-    /// Is it worth a detour that takes so long? If the path is alive, the detour delays all that
-    /// follows, and a silence that has lasted long was likely to last as long again. A path that is
-    /// dark rather than not is worth any.
+    /// Is it worth to send what is in flight by a detour of this length? If the path is alive, the
+    /// detour delays all that follows; if it is dark, to wait costs as much again as the silence has
+    /// lasted. Where dark is likelier than alive, any detour is worth it.
     pub(crate) fn is_worth(&self, detour: Duration) -> bool {
         let odds = self.dark / (1.0 - self.dark);
         odds >= 1.0 || odds * self.unheard >= nanos_f64(detour) / 1e9

@@ -46,19 +46,20 @@ impl Memory {
     }
 }
 
-/// The way back, by which answers come.
+/// The reverse path, on which acknowledgements come.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Back<'a> {
+pub(crate) struct ReversePath<'a> {
     pub(crate) loss: &'a Loss,
-    /// Packets of the peer's own that should have come since the last one did.
+    /// Packets of the peer's own data that should have arrived since the last one did.
     pub(crate) missing: u32,
 }
 
-impl Back<'_> {
-    /// Probability that a path is silent that is alive, and whose packets go unheard with
-    /// probability `unheard`. Where the peer's packets are missing, either they are lost and with
-    /// them what would be heard, or the peer happens to pause, too. What pauses may do so for long
-    /// (a Lomax law of second order).
+impl ReversePath<'_> {
+    /// Probability, 0..=1, that all is silent on a path that is alive, where the feedback that is
+    /// overdue is missing with probability `unheard`. Where packets of the peer's own are missing as
+    /// well, either they are lost, and feedback with them, or the peer pauses at the same time. A
+    /// pause that has lasted m gaps goes on with probability (1 + m)⁻² (a Lomax law of second order,
+    /// as of outages in `hazard.rs`).
     pub(super) fn silent(&self, unheard: f64) -> f64 {
         match f64::from(self.missing) {
             0.0 => unheard,
@@ -196,10 +197,11 @@ impl Loss {
         }
     }
 
-    /// Probability that nothing is heard of `count` packets in a row, each with an answer of its
-    /// own that says all: the first of them are lost, and the others' answers on their way `back`.
-    pub(super) fn unheard(&self, count: u32, back: &Self) -> f64 {
-        let each = (0..=count).map(|k| self.in_a_row(k) * back.in_a_row(count - k));
+    /// Probability, 0..=1, that `count` packets in a row go without feedback: the first of them are
+    /// lost, and on the `reverse` path the acknowledgements of the others, each of which would
+    /// report all that arrived before it.
+    pub(super) fn unheard(&self, count: u32, reverse: &Self) -> f64 {
+        let each = (0..=count).map(|k| self.in_a_row(k) * reverse.in_a_row(count - k));
         each.sum::<f64>().min(1.0)
     }
 }
@@ -254,18 +256,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_heard_of_was_lost_or_what_tells_of_it() {
-        let (mut there, mut back) = (Loss::default(), Loss::default());
-        assert_eq!(there.unheard(0, &back), 1.0);
-        assert!((there.unheard(1, &back) - 2.0 * there.rate()).abs() < 1e-12);
-        // Either way's bursts make two in a row likely, and one on each way is rare.
-        let fresh = there.unheard(4, &back);
-        lossy(&mut back);
-        let back_bursts = there.unheard(4, &back);
-        assert!(back_bursts > 10.0 * fresh, "{back_bursts} {fresh}");
+    fn packets_without_feedback_are_lost_or_their_acknowledgements_are() {
+        let (mut there, mut reverse) = (Loss::default(), Loss::default());
+        assert_eq!(there.unheard(0, &reverse), 1.0);
+        assert!((there.unheard(1, &reverse) - 2.0 * there.rate()).abs() < 1e-12);
+        // Bursts of either direction make four in a row likely.
+        let fresh = there.unheard(4, &reverse);
+        lossy(&mut reverse);
+        let bursts = there.unheard(4, &reverse);
+        assert!(bursts > 10.0 * fresh, "{bursts} {fresh}");
         lossy(&mut there);
-        assert!(there.unheard(4, &back) > 1.5 * back_bursts);
-        assert!(there.unheard(4, &back) <= 1.0);
+        assert!(there.unheard(4, &reverse) > 1.5 * bursts);
+        assert!(there.unheard(4, &reverse) <= 1.0);
     }
 
     /// Every tenth packet begins a burst of three.
@@ -284,11 +286,11 @@ mod tests {
     fn a_pause_of_the_peer_explains_less_the_longer_it_is() {
         let loss = Loss::default();
         let silent = |missing| {
-            let back = Back {
+            let reverse = ReversePath {
                 loss: &loss,
                 missing,
             };
-            back.silent(0.1)
+            reverse.silent(0.1)
         };
         assert_eq!(silent(0), 0.1);
         let each = [0, 1, 2, 4, 8, 16].map(silent);

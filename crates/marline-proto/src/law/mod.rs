@@ -54,7 +54,7 @@ pub use shape::Law;
 use calibration::Judge;
 use ceiling::Ceiling;
 use hazard::Hazard;
-pub(crate) use loss::{Back, Loss};
+pub(crate) use loss::{Loss, ReversePath};
 use overtaking::Overtaking;
 use report::Report;
 use scatter::Scatter;
@@ -286,12 +286,12 @@ impl PathLaw {
     }
 
     /// How likely the path is dark, where these packets, oldest first, left after the newest that
-    /// is known to have arrived, and answers come by that way `back`.
+    /// is known to have arrived, and acknowledgements come by this `reverse` path.
     pub(crate) fn silence<'a>(
         &self,
         now: Instant,
         open: impl Iterator<Item = (Instant, &'a Left)>,
-        back: &Back<'_>,
+        reverse: &ReversePath<'_>,
     ) -> Silence {
         let mut open = open.filter(|(_, left)| left.beginning == self.beginning);
         let (Some((sent, left)), Some(_)) = (open.next(), self.origin) else {
@@ -309,8 +309,8 @@ impl PathLaw {
             .take(OVERDUE)
             .take_while(|(sent, left)| taken(*sent) > due(left) + deviation);
         let overdue = 1 + more.count() as u32;
-        let lost = self.loss.unheard(overdue, back.loss);
-        let alive = back.silent(late + (1.0 - late) * lost);
+        let lost = self.loss.unheard(overdue, reverse.loss);
+        let alive = reverse.silent(late + (1.0 - late) * lost);
         self.hazard.silence(now.since(sent), alive)
     }
 
@@ -319,20 +319,15 @@ impl PathLaw {
         &self,
         now: Instant,
         mut open: impl Iterator<Item = Instant>,
-        back: &Back<'_>,
+        reverse: &ReversePath<'_>,
     ) -> Silence {
         let Some(sent) = open.next() else {
             return Silence::default();
         };
         let lost = self
             .loss
-            .unheard(1 + open.take(OVERDUE).count() as u32, back.loss);
-        self.hazard.silence(now.since(sent), back.silent(lost))
-    }
-
-    /// Has anything arrived by which the law is known?
-    pub(crate) fn is_known(&self) -> bool {
-        self.origin.is_some()
+            .unheard(1 + open.take(OVERDUE).count() as u32, reverse.loss);
+        self.hazard.silence(now.since(sent), reverse.silent(lost))
     }
 
     /// When a packet arrives that is sent `now`, behind `bytes` more of ours, and how likely it

@@ -41,7 +41,7 @@ impl Link {
         let silence = self.law.silence(
             self.now,
             open,
-            &Back {
+            &ReversePath {
                 loss: &Loss::default(),
                 missing: 0,
             },

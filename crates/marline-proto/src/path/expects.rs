@@ -7,7 +7,7 @@ use marline_base::{Duration, Instant};
 use super::sent::Settled;
 use super::track::Path;
 use super::view::PathView;
-use crate::law::{Arrival, ArrivalForecast, Back, Calibration, Carries, Law, Left, Silence};
+use crate::law::{Arrival, ArrivalForecast, Calibration, Carries, Law, Left, ReversePath, Silence};
 use crate::wire::PathId;
 
 /// What was expected of a packet as it left, by the path's law and by what schedulers see.
@@ -70,25 +70,25 @@ impl Path {
     pub(crate) fn silence(&self, now: Instant) -> Silence {
         let open = self.ledger.unheard_packets();
         self.law
-            .silence(now, open.map(|p| (p.sent, &p.left)), &self.back(now))
+            .silence(now, open.map(|p| (p.sent, &p.left)), &self.reverse(now))
     }
 
-    /// The same where feedback is overdue by the round trips. Packets are not late then if nobody
-    /// knows when they arrive, nor where the carrier sends lost ones again by itself: that makes
+    /// The same where feedback is overdue by the round trips. Packets are not late then where no law
+    /// says when they arrive, nor where the carrier sends lost ones again by itself: that makes
     /// them late by a round trip, which they were given.
     pub(crate) fn overdue_silence(&self, now: Instant) -> Silence {
-        let open = self.ledger.unheard_packets();
-        if self.law.is_known() && self.mending() == Duration::ZERO {
-            return self.silence(now);
+        let silence = self.silence(now);
+        if silence.unheard > 0.0 && self.mending() == Duration::ZERO {
+            return silence;
         }
-        let back = self.back(now);
+        let open = self.ledger.unheard_packets();
         self.law
-            .silence_if_not_late(now, open.map(|p| p.sent), &back)
+            .silence_if_not_late(now, open.map(|p| p.sent), &self.reverse(now))
     }
 
-    fn back(&self, now: Instant) -> Back<'_> {
+    fn reverse(&self, now: Instant) -> ReversePath<'_> {
         let since = self.ledger.oldest_open();
-        self.received.back(now, since.unwrap_or(now))
+        self.received.reverse(now, since.unwrap_or(now))
     }
 
     /// When a packet arrives that leaves now behind `bytes` more of ours, and how likely it never

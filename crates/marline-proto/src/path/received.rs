@@ -11,7 +11,7 @@ use core::ops::RangeInclusive;
 use marline_base::{Duration, Instant};
 
 use super::silence::Silence;
-use crate::law::Back;
+use crate::law::ReversePath;
 use crate::ranges::RangeSet;
 use crate::wire::{Ack, Arrival, PathId};
 
@@ -242,14 +242,13 @@ impl Received {
         self.silence.outage().filter(|_| self.seen > EAGER)
     }
 
-    /// How packets of the peer are lost, and how many should have come and have not, if it has
-    /// sent any that left after `since`.
-    pub(crate) fn back(&self, now: Instant, since: Instant) -> Back<'_> {
+    /// How the peer's packets are lost, and how many are missing now, if any arrived after `since`.
+    pub(crate) fn reverse(&self, now: Instant, since: Instant) -> ReversePath<'_> {
         let missing = match self.seen > EAGER {
             true => self.silence.missing_since(now, since),
             false => 0,
         };
-        Back {
+        ReversePath {
             loss: &self.silence.lost,
             missing,
         }

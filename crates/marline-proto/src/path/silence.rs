@@ -50,10 +50,10 @@ pub(super) struct Silence {
     spread: f64,
     /// Share of the packets that did not arrive, of those below this number.
     missing: LossMeter,
-    /// The same as a law.
+    /// The same as a law, which knows bursts.
     pub(super) lost: Loss,
     judged: u64,
-    /// The first of those that did not arrive before it.
+    /// The first of the packets right before `judged` that did not arrive.
     gap: Option<u64>,
     /// The largest number that had arrived when packets were judged last.
     passed: Option<(Instant, u64)>,
@@ -91,18 +91,23 @@ impl Silence {
     /// When the last packet arrived that asks for an acknowledgement, and how long a silence after
     /// it is no burst of losses, where packets come at this pace.
     pub(super) fn outage(&self) -> Option<(Instant, Duration)> {
-        let longest = LONGEST_BURST as f64 * self.spacing.max(LEAST_GAP);
+        let longest = LONGEST_BURST as f64 * self.usual_gap();
         Some((self.last?, Duration::from_nanos(longest as u64)))
     }
 
-    /// Packets that should have come by now where they come at this pace, if some came after
-    /// `since`.
+    /// How many packets should have arrived since the last one did, where they keep their pace; 0
+    /// if none arrived after `since`, for then the peer may have had nothing to send.
     pub(super) fn missing_since(&self, now: Instant, since: Instant) -> u32 {
         let Some(last) = self.last.filter(|last| *last >= since) else {
             return 0;
         };
-        let gaps = nanos_f64(now.since(last)) / (self.spacing + self.spread).max(LEAST_GAP);
+        let gaps = nanos_f64(now.since(last)) / self.usual_gap();
         gaps.min(LONGEST_BURST as f64) as u32
+    }
+
+    /// What two packets are apart (ns), uneven ones by as much more as they differ.
+    fn usual_gap(&self) -> f64 {
+        (self.spacing + self.spread).max(LEAST_GAP)
     }
 
     /// The packet asks for an acknowledgement: others will follow as they did before.

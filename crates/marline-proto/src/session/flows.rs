@@ -169,7 +169,7 @@ impl Session {
             by_peer,
         });
         self.inherit(&mut flow);
-        self.planning.meet(&*flow.scheduler);
+        self.planning.on_scheduler(&*flow.scheduler);
         self.flows.insert(flow);
         if by_peer {
             self.grant_starts();
@@ -369,7 +369,7 @@ impl Session {
         if let Some(flow) = self.flows.get_mut(&id) {
             check_scheduler(scheduler, flow.kind).map_err(OpenError::Scheduler)?;
             (flow.scheduler, flow.choice) = (scheduler.make(), scheduler);
-            self.planning.meet(&*flow.scheduler);
+            self.planning.on_scheduler(&*flow.scheduler);
             self.planning.wish(flow);
             self.timers.wake();
             self.plan_for(id);

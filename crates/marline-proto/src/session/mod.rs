@@ -44,13 +44,13 @@ mod planning;
 mod reinject;
 mod report;
 mod rescue;
-mod rest;
 mod share;
 #[cfg(test)]
 mod shrinking;
 mod spill;
 mod starts;
 mod table;
+mod timeouts;
 mod timers;
 mod turns;
 mod units;
@@ -68,10 +68,10 @@ use needed_rate::Watches;
 use numbers::Numbers;
 use path_set::Paths;
 use planning::Planning;
-use rest::{Patience, Timers};
 use share::Share;
 use starts::Starts;
 use table::Flows;
+use timers::{Patience, Timers};
 use views::Views;
 use waiting::Waiting;
 use warm::Load;
@@ -79,7 +79,7 @@ use warm::Load;
 pub use opening::{FlowInfo, FlowOptions, OpenError, WriteError};
 pub use output::Transmit;
 pub use paths::PathError;
-pub use rest::WakeReason;
+pub use timers::WakeReason;
 pub use units::Accepted;
 
 /// All paths and flows between one client and one server, on one side.
@@ -191,7 +191,7 @@ pub struct Session {
     observer: Observed,
 }
 
-/// What leaves besides data, and what left last.
+/// What is to leave besides data, and what left last.
 #[derive(Debug, Default)]
 struct Egress {
     /// Frames that must arrive, in datagrams of their own if need be.
@@ -199,9 +199,9 @@ struct Egress {
     /// Those that go with the next acknowledgement that has room.
     asides: BTreeSet<Control>,
     /// The index of the path that sent the last datagram (`turns`).
-    path: usize,
+    last_path: usize,
     /// The data symbol that left last.
-    emission: Option<(Instant, FlowId, Symbol)>,
+    last_symbol: Option<(Instant, FlowId, Symbol)>,
 }
 
 #[derive(Debug)]

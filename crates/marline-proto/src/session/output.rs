@@ -79,7 +79,7 @@ impl Session {
         let tried = !ready.is_empty();
         for Ready { index, sends, .. } in ready {
             if let Some(size) = self.compose(now, index, sends, acks, buf) {
-                self.egress.path = index;
+                self.egress.last_path = index;
                 if !acks {
                     self.rest_behind(now, index);
                 }
@@ -501,7 +501,7 @@ impl Session {
         }
         self.tell_sent(now, path, id, head, assigned.kind);
         if assigned.kind == EmissionKind::Source {
-            self.egress.emission = Some((now, id, head));
+            self.egress.last_symbol = Some((now, id, head));
             self.warm_up(now, path, id, head);
         }
         Some(head.len)

@@ -46,13 +46,13 @@ pub(super) struct Planning {
 }
 
 impl Planning {
-    /// Something happened that concerns this many.
+    /// Something happened that concerns the flows of this scope.
     pub(super) fn widen(&mut self, scope: Scope) {
         self.next = scope.max(self.next);
     }
 
     /// A flow has this scheduler from now on.
-    pub(super) fn meet(&mut self, scheduler: &dyn Scheduler) {
+    pub(super) fn on_scheduler(&mut self, scheduler: &dyn Scheduler) {
         self.minds_others |= scheduler.minds_others();
     }
 

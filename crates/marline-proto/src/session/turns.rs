@@ -42,7 +42,7 @@ impl Session {
         let (mut ready, mut pacing) = (SmallVec::new(), None::<Instant>);
         // The path that sent last is the last of equals: a flow that waits on two of them sends on
         // both.
-        let behind = match self.egress.path + 1 {
+        let behind = match self.egress.last_path + 1 {
             next if next <= count => next,
             next => next % count.max(1),
         };

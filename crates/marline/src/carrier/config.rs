@@ -65,9 +65,10 @@ const STREAM_WINDOW: u32 = 8 << 10;
 pub struct QuicConfig {
     /// UDP payload (bytes) of the largest packet over IPv4, [`MIN_MTU`] to [`MAX_MTU`], default
     /// 1472, which is what Ethernet takes and leaves a client's datagram 1434 bytes and a server's
-    /// 1442; over IPv6 it is 20 bytes less. Every path begins with 1200 bytes and finds the largest size up to this that
-    /// passes, each direction for itself (RFC 8899); it falls back to 1200 when the path has
-    /// shrunk. Nothing larger is taken from the peer either, but what Ethernet takes always is.
+    /// 1442; over IPv6 it is 20 bytes less. Every path begins with 1200 bytes and finds the largest
+    /// size up to this that passes, each direction for itself (RFC 8899); it falls back to 1200
+    /// when the path has shrunk. Nothing larger is taken from the peer either, but what Ethernet
+    /// takes always is.
     pub mtu: u16,
     /// The carrier ends when nothing came from the peer for this time, default 60 s. It must be
     /// longer than the longest outage that a path should survive; the session notices much

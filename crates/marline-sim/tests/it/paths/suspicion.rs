@@ -138,3 +138,22 @@ fn what_only_a_doubted_path_carried_goes_again_once_another_is_cleared() {
     lab.dark(PathId(1), false);
     lab.finish_within(ms(1_500));
 }
+
+/// A path that carries nothing loses a ping now and then. It is asked once more, and not doubted.
+#[test]
+fn a_lost_ping_of_an_idle_path_is_no_outage() {
+    let far = "rate=20mbit,delay=100ms,loss=5%";
+    let mut doubts = 0;
+    for seed in 0..32 {
+        let mut lab = Lab::new(seed, &Config::default());
+        lab.path(far);
+        lab.path(far);
+        lab.run_for(secs(1_800));
+        let states = lab.states.iter();
+        doubts += states
+            .filter(|(.., state, _)| *state == PathState::Suspect)
+            .count();
+    }
+    // 2; if one packet were enough 27.
+    assert!(doubts < 10, "{doubts}");
+}

@@ -21,8 +21,8 @@ fn bursts_both_ways_leave_a_jittery_pair_most_of_its_order() {
         "rate=8mbit,delay=80ms,queue=100p,loss=2%,burst=4",
     ];
     let p99 = mean_delay("p99", links, 10, "hedge", 6);
-    // 106; with what is taken back counted as written again, 112.
-    assert!(p99 < 108.0, "{p99} ms");
+    // 99; where no detour is too long 116.
+    assert!(p99 < 107.0, "{p99} ms");
 }
 
 /// Where delay varies nobody sees how a queue grows: what is spent on redundancy leaves a tenth of

@@ -189,9 +189,9 @@ fn what_a_short_silence_took_is_sent_again_on_the_same_path() {
         value(&run, "link.far.carried_up_mbps")
     };
     let far = (1..=4).map(far).sum::<f64>() / 4.0;
-    // 0.067 Mb/s; if no detour were too long 0.096, and if only packets were lost, and never what
-    // tells of them, 0.127.
-    assert!(far < 0.08, "{far} Mb/s");
+    // 0.067 Mb/s; if the law knows nothing of lost acknowledgements 0.083, where no detour is too
+    // long 0.108.
+    assert!(far < 0.075, "{far} Mb/s");
 }
 
 /// A repair symbol over the quick path that combined what still flies over the slow one would mend
@@ -274,12 +274,12 @@ fn with_lossy_news(acks: (f64, f64), packets: (f64, f64)) -> f64 {
     (1..=12).map(p99).sum::<f64>() / 12.0
 }
 
-/// What the far path lost is told by the near one, and again if that was lost, too.
+/// A near path loses many acknowledgements in a row, and carries all that is sent on it.
 #[test]
-fn news_of_losses_outlive_a_burst_of_lost_acknowledgements() {
+fn lost_acknowledgements_are_no_outage() {
     let p99 = with_lossy_news((0.1, 6.0), (0.01, 4.0));
-    // 128; told once 139.
-    assert!(p99 < 133.5, "{p99} ms");
+    // 115; if the law knows nothing of lost acknowledgements 148.
+    assert!(p99 < 130.0, "{p99} ms");
 }
 
 /// Most of it goes by a path twenty times as long as the other. Each of its losses is told by the
@@ -301,9 +301,9 @@ fn news_of_losses_are_told_twice_more() {
     };
     // A few losses a run, whose news are late, decide it.
     let p99 = (1..=24).map(p99).sum::<f64>() / 24.0;
-    // 120 ms, the news 5 and the near path 5 more; where the far path's own way back tells, 120
-    // more. 180; told once more 232, once 254.
-    assert!(p99 < 205.0, "{p99} ms");
+    // 120 ms, the report 5 and the near path 5 more; where the far path's own way back reports, 120
+    // more. 177; repeated once 213, never 256.
+    assert!(p99 < 195.0, "{p99} ms");
 }
 
 /// A near path of which nothing is heard for as long as a burst takes is worth waiting for: all
@@ -311,7 +311,7 @@ fn news_of_losses_are_told_twice_more() {
 #[test]
 fn a_burst_of_lost_acknowledgements_fills_no_far_path() {
     let p99 = with_lossy_news((0.05, 12.0), (0.0, 1.0));
-    // 146; with the patience of a round trip at most 196.
+    // 149; where no detour is too long 189, if the law knows nothing of lost acknowledgements 204.
     assert!(p99 < 170.0, "{p99} ms");
 }
 
@@ -353,8 +353,8 @@ fn copies_do_not_delay_the_repair_symbols_of_a_full_pair() {
     let sets = ["schedulers=mend", "warmup=5s"];
     let p99 = |seed| value(&run_of(&text, &sets, seed), "live.in_order_delay.p99_ms");
     let p99 = (1..=16).map(p99).sum::<f64>() / 16.0;
-    // 224 ms; with copies 261.
-    assert!(p99 < 242.0, "{p99} ms");
+    // 213 ms; with copies 261.
+    assert!(p99 < 237.0, "{p99} ms");
 }
 
 /// What a far path brings while its window is sought, to a stream of which the near path carries
