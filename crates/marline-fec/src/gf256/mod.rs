@@ -13,6 +13,8 @@ mod aarch64;
 mod detect;
 mod naive;
 mod scalar;
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+mod shuffles;
 mod tables;
 #[cfg(target_arch = "x86_64")]
 mod x86;

@@ -10,7 +10,8 @@ use core::arch::x86_64::*;
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use super::Kernel;
-use super::tables::{MATRICES, NIBBLES};
+use super::shuffles::shuffles;
+use super::tables::MATRICES;
 
 /// What CPU and operating system support together.
 #[derive(Clone, Copy)]
@@ -80,125 +81,35 @@ unsafe fn xcr0() -> u64 {
     unsafe { _xgetbv(0) }
 }
 
-/// A kernel of shuffles: `$width` bytes a step, and what is left in a padded copy.
-macro_rules! shuffles {
-    ($(#[$doc:meta])* $kernel:ident, $name:literal, $feature:literal, $flag:ident,
-     $vector:ty, $width:literal, $load:ident, $store:ident, $tables:expr, $mask:expr,
-     $shuffle:ident, $shift:ident, $and:ident, $xor:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug)]
-        pub struct $kernel(());
-
-        impl $kernel {
-            /// The kernel, if this machine can run it.
-            pub fn detect() -> Option<&'static Self> {
-                static KERNEL: $kernel = $kernel(());
-                Features::has(Features::$flag).then_some(&KERNEL)
-            }
-
-            #[inline]
-            #[target_feature(enable = $feature)]
-            fn tables(c: u8) -> ($vector, $vector) {
-                let [low, high] = &NIBBLES[usize::from(c)];
-                let table = $tables;
-                (table(low), table(high))
-            }
-
-            #[inline]
-            #[target_feature(enable = $feature)]
-            fn product(x: $vector, (low, high): ($vector, $vector)) -> $vector {
-                let mask = $mask;
-                let of_low = $shuffle(low, $and(x, mask));
-                let of_high = $shuffle(high, $and($shift::<4>(x), mask));
-                $xor(of_low, of_high)
-            }
-
-            #[inline]
-            #[target_feature(enable = $feature)]
-            fn load(from: &[u8; $width]) -> $vector {
-                // SAFETY: the array has as many bytes as the vector; any alignment will do.
-                unsafe { $load(from.as_ptr().cast()) }
-            }
-
-            #[inline]
-            #[target_feature(enable = $feature)]
-            fn store(to: &mut [u8; $width], x: $vector) {
-                // SAFETY: the array has as many bytes as the vector; any alignment will do.
-                unsafe { $store(to.as_mut_ptr().cast(), x) }
-            }
-
-            #[target_feature(enable = $feature)]
-            fn mad_region(dst: &mut [u8], src: &[u8], c: u8) {
-                let tables = Self::tables(c);
-                let len = dst.len().min(src.len());
-                let (dst, dst_rest) = dst[..len].as_chunks_mut::<$width>();
-                let (src, src_rest) = src[..len].as_chunks::<$width>();
-                for (d, s) in dst.iter_mut().zip(src) {
-                    let sum = $xor(Self::load(d), Self::product(Self::load(s), tables));
-                    Self::store(d, sum);
-                }
-                if !src_rest.is_empty() {
-                    let mut padded = [0; $width];
-                    padded[..src_rest.len()].copy_from_slice(src_rest);
-                    let product = Self::product(Self::load(&padded), tables);
-                    Self::store(&mut padded, product);
-                    for (d, p) in dst_rest.iter_mut().zip(&padded) {
-                        *d ^= p;
-                    }
-                }
-            }
-
-            #[target_feature(enable = $feature)]
-            fn scale_region(dst: &mut [u8], c: u8) {
-                let tables = Self::tables(c);
-                let (dst, rest) = dst.as_chunks_mut::<$width>();
-                for d in dst {
-                    let product = Self::product(Self::load(d), tables);
-                    Self::store(d, product);
-                }
-                let mut padded = [0; $width];
-                padded[..rest.len()].copy_from_slice(rest);
-                let product = Self::product(Self::load(&padded), tables);
-                Self::store(&mut padded, product);
-                rest.copy_from_slice(&padded[..rest.len()]);
-            }
-        }
-
-        impl Kernel for $kernel {
-            fn name(&self) -> &'static str {
-                $name
-            }
-
-            fn mad(&self, dst: &mut [u8], src: &[u8], c: u8) {
-                // SAFETY: a value of this type exists only where `detect` found the feature.
-                unsafe { Self::mad_region(dst, src, c) }
-            }
-
-            fn scale(&self, dst: &mut [u8], c: u8) {
-                // SAFETY: a value of this type exists only where `detect` found the feature.
-                unsafe { Self::scale_region(dst, c) }
-            }
-        }
-    };
+shuffles! {
+    /// Shuffles of 16 bytes (SSSE3).
+    Ssse3 "ssse3" if Features::has(Features::SSSE3);
+    __m128i: 16 bytes,
+    load: from => _mm_loadu_si128(from.as_ptr().cast()),
+    store: to, x => _mm_storeu_si128(to.as_mut_ptr().cast(), x),
+    table: table => _mm_loadu_si128(table.as_ptr().cast()),
+    nibbles: x => {
+        let mask = _mm_set1_epi8(0x0f);
+        [_mm_and_si128(x, mask), _mm_and_si128(_mm_srli_epi64::<4>(x), mask)]
+    },
+    look_up: _mm_shuffle_epi8,
+    xor: _mm_xor_si128
 }
 
-shuffles!(
-    /// Shuffles of 16 bytes (SSSE3).
-    Ssse3, "ssse3", "ssse3", SSSE3, __m128i, 16, _mm_loadu_si128, _mm_storeu_si128,
-    |table| Self::load(table), _mm_set1_epi8(0x0f),
-    _mm_shuffle_epi8, _mm_srli_epi64, _mm_and_si128, _mm_xor_si128
-);
-
-shuffles!(
+shuffles! {
     /// Shuffles of 32 bytes (AVX2).
-    Avx2, "avx2", "avx2", AVX2, __m256i, 32, _mm256_loadu_si256, _mm256_storeu_si256,
-    |table: &[u8; 16]| {
-        // SAFETY: the array has 16 bytes; any alignment will do.
-        _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(table.as_ptr().cast()) })
+    Avx2 "avx2" if Features::has(Features::AVX2);
+    __m256i: 32 bytes,
+    load: from => _mm256_loadu_si256(from.as_ptr().cast()),
+    store: to, x => _mm256_storeu_si256(to.as_mut_ptr().cast(), x),
+    table: table => _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast())),
+    nibbles: x => {
+        let mask = _mm256_set1_epi8(0x0f);
+        [_mm256_and_si256(x, mask), _mm256_and_si256(_mm256_srli_epi64::<4>(x), mask)]
     },
-    _mm256_set1_epi8(0x0f),
-    _mm256_shuffle_epi8, _mm256_srli_epi64, _mm256_and_si256, _mm256_xor_si256
-);
+    look_up: _mm256_shuffle_epi8,
+    xor: _mm256_xor_si256
+}
 
 /// Affine transformations of 64 bytes (GFNI with AVX-512), and sums that stay in registers.
 #[derive(Clone, Copy, Debug)]
