@@ -2,8 +2,8 @@
 //! SOS's splits.
 
 use marline_fec::analysis::{self, approximation};
-use marline_proto::path::forecast::normal::Table;
-use marline_proto::path::forecast::{Backlog, CapacityForecast, Lateness};
+use marline_proto::sched::normal::Table;
+use marline_proto::sched::capacity::{Backlog, CapacityForecast, Lateness};
 use marline_proto::sched::{hop, sos};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

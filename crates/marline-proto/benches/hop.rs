@@ -10,7 +10,7 @@
 use std::hint::black_box;
 use std::time::Instant as Clock;
 
-use marline_proto::path::forecast::{Backlog, Batch, CapacityForecast, Lateness};
+use marline_proto::sched::capacity::{Backlog, Batch, CapacityForecast, Lateness};
 use marline_proto::sched::hop::{Demand, Limits, PRICE, Planner, Way};
 
 const RUNS: usize = 40;

@@ -1,7 +1,7 @@
 //! What is expected of paths, and how often that was right: part of a [`Status`](super::Status).
 
 use marline_proto::law;
-use marline_proto::path::forecast::{Calibration, Decile};
+use marline_proto::sched::capacity::{Calibration, Decile};
 use serde::{Deserialize, Serialize};
 
 /// What is expected of a path's capacity, by a flow of this end whose scheduler forecasts.

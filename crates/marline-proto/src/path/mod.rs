@@ -17,7 +17,6 @@
 //! | `delivery.rs`, `pace.rs` | delivery rate: the most, and now |
 //! | `loss_meter.rs` | the share of packets that are lost |
 //! | `size.rs` | how long its datagrams may be |
-//! | `forecast/` | capacity as a distribution, and what follows from it for a packet (SKIP) |
 //! | `pacer.rs`, `state.rs` | pacing; the path's state |
 
 mod control;
@@ -26,7 +25,6 @@ pub(crate) mod counters;
 pub mod delivery;
 mod due;
 mod expects;
-pub mod forecast;
 pub(crate) mod least;
 mod ledger;
 mod loss_meter;

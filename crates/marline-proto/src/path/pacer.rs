@@ -26,8 +26,6 @@ const UNITS_PER_BYTE: i128 = 8_000_000_000;
 pub struct Pacer {
     rate: Rate,
     mtu: u64,
-    /// Burst in bytes that replaces the one derived from the rate.
-    burst: Option<u64>,
     /// The burst in units of credit.
     capacity: i128,
     /// Credit at `updated`; negative when overdrawn.
@@ -43,7 +41,6 @@ impl Pacer {
         let mut pacer = Self {
             rate,
             mtu,
-            burst: None,
             capacity: 0,
             credit: 0,
             updated: now,
@@ -76,14 +73,6 @@ impl Pacer {
         }
     }
 
-    /// Lets at most `bytes` leave together, instead of the larger of two packets and 2 ms at the
-    /// set rate.
-    pub fn set_burst(&mut self, now: Instant, bytes: u64) {
-        self.accrue(now);
-        self.burst = Some(bytes);
-        self.resize();
-    }
-
     /// The path carries datagrams of up to `mtu` bytes from `now` on.
     pub fn set_mtu(&mut self, now: Instant, mtu: u64) {
         self.accrue(now);
@@ -93,9 +82,7 @@ impl Pacer {
 
     /// Bytes that may leave together after a pause.
     pub fn burst(&self) -> u64 {
-        self.burst.unwrap_or_else(|| {
-            (self.mtu.saturating_mul(BURST_PACKETS)).max(self.rate.bytes_in(BURST_TIME))
-        })
+        (self.mtu.saturating_mul(BURST_PACKETS)).max(self.rate.bytes_in(BURST_TIME))
     }
 
     /// Bytes that may leave at `now`.
@@ -234,9 +221,6 @@ mod tests {
         // 20 Mb/s · 2 ms = 40 000 bit.
         assert_eq!(pacer(20).burst(), 5_000);
         assert_eq!(pacer(1_000).burst(), 250_000);
-        let mut small = pacer(1_000);
-        small.set_burst(Instant::ZERO, 10_000);
-        assert_eq!(small.budget(us(1_000_000)), 10_000);
     }
 
     #[test]

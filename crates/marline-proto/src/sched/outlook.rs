@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::path::forecast::{Calibration, CapacityForecast};
+use crate::sched::capacity::{Calibration, CapacityForecast};
 use crate::wire::PathId;
 
 /// What a scheduler that forecasts expects of its paths, and what became of its promises.

@@ -121,8 +121,8 @@ fn left(batches: &[Batch], since: f64, now: f64, capacity: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::normal::quantile;
     use super::*;
+    use crate::sched::normal::quantile;
     use marline_base::Rng;
 
     fn near(a: f64, b: f64, within: f64) {

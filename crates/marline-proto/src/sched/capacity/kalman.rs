@@ -1,6 +1,6 @@
 //! The paper's forecast: an adaptive Kalman filter with modes for steps and outages (HOP §V-A).
 
-use super::{CapacityForecast, normal};
+use super::CapacityForecast;
 
 /// Samples after which a step or an outage counts as lasting (t_thr).
 const LASTING: usize = 3;
@@ -268,20 +268,6 @@ impl Kalman {
             outage: self.falls,
             falling,
         }
-    }
-
-    /// Mean and deviation of the capacity in a first slot that is known to be below `most`, and the
-    /// state's mean after it (28)–(31): weights R/(S+R) on the estimate and S/(S+R) on the
-    /// capacity, which are swapped in print.
-    pub fn given_below(&self, lag: u32, most: f64) -> (f64, f64, f64) {
-        let state = self.ahead(f64::from(lag));
-        let sd = libm::sqrt(state + self.noise);
-        let (mean, sd) = normal::truncated(self.estimate, sd, 0.0, most);
-        let weight = match state + self.noise > 0.0 {
-            true => state / (state + self.noise),
-            false => 0.0,
-        };
-        (mean, sd, self.estimate + weight * (mean - self.estimate))
     }
 }
 

@@ -4,9 +4,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::mixture::Mixture;
-use super::normal::Table;
 use super::outage::erlang;
 use super::{Backlog, CapacityForecast, positive};
+use crate::sched::normal::Table;
 
 /// What is needed to compute how likely a packet is late that is sent now as the j-th of a burst.
 ///
@@ -181,8 +181,9 @@ impl Lateness {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Batch, normal};
+    use super::super::Batch;
     use super::*;
+    use crate::sched::normal;
     use marline_base::Rng;
 
     fn near(a: f64, b: f64, within: f64) {

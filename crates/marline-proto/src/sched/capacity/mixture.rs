@@ -112,8 +112,8 @@ fn lagrange(t: f64) -> [f64; POINTS] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::normal::below;
     use super::*;
+    use crate::sched::normal::below;
     use marline_base::Rng;
 
     #[test]

@@ -5,7 +5,6 @@
 //! | --- | --- |
 //! | [`Skip`] | one path's estimator, made of what follows |
 //! | [`ServiceMeter`] | capacity of the bottleneck from arrivals, packet by packet |
-//! | [`gradient`] | capacity from the growth of round-trip times, as the paper measures it |
 //! | [`Kalman`] | the paper's adaptive filter with its step and outage modes |
 //! | [`Bank`] | several memories at once, each judged on the horizon at which it is used |
 //! | [`Persistence`] | how well the last glimpse predicts what follows it |
@@ -19,11 +18,9 @@
 mod backlog;
 mod bank;
 mod calibration;
-pub mod gradient;
 mod kalman;
 mod lateness;
 mod mixture;
-pub mod normal;
 mod outage;
 mod persistence;
 mod service;

@@ -10,8 +10,8 @@ use super::jitter::Jitter;
 use super::promises::PathPromises;
 use super::unit::seconds;
 use crate::path::EmissionKind;
-use crate::path::forecast::{Memory, Skip};
 use crate::path::least::Least;
+use crate::sched::capacity::{Memory, Skip};
 use crate::sched::{Feedback, Outcome};
 
 /// The least way is that of the last one or two of these: clocks drift, and routes change.

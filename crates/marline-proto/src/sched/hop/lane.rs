@@ -2,8 +2,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::losses::spare;
-use crate::path::forecast::Lateness;
-use crate::path::forecast::normal::Table;
+use crate::sched::capacity::Lateness;
+use crate::sched::normal::Table;
 
 /// What bounds the packets of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

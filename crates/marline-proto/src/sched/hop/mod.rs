@@ -3,7 +3,7 @@
 //!
 //! A block of k packets is decoded from any k of the packets that are sent for it. How many of the
 //! s packets of a path are on time has a distribution, because the path's capacity has one
-//! ([`Lateness`](crate::path::forecast::Lateness)); the block is late if they are less than k
+//! ([`Lateness`](crate::sched::capacity::Lateness)); the block is late if they are less than k
 //! together. Everything here chooses the number of packets for each path by that:
 //!
 //! | item | what |

@@ -4,8 +4,8 @@ use smallvec::SmallVec;
 
 use super::losses::spare;
 use super::{Found, Lane, Limits, Order, flip, jump, leap, priced};
-use crate::path::forecast::Lateness;
-use crate::path::forecast::normal::Table;
+use crate::sched::capacity::Lateness;
+use crate::sched::normal::Table;
 use crate::wire::MAX_PATHS;
 
 /// Packets that JUMP, LEAP and FLIP count one by one; larger blocks are planned in steps of

@@ -2,7 +2,7 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
-use crate::path::forecast::Calibration;
+use crate::sched::capacity::Calibration;
 
 /// Promises that are open at most; the oldest of more was not kept.
 const MOST: usize = 256;

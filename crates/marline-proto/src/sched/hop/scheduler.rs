@@ -33,7 +33,7 @@ use super::promises::BlockPromises;
 use super::unit::{MOST_PACKETS, QUANTUM, again, asked, block_of, seconds, source_left, symbol};
 use super::{Block, Sender, SenderPath, Settings};
 use crate::flow::Fate;
-use crate::path::forecast::{Kalman, Memory};
+use crate::sched::capacity::{Kalman, Memory};
 use crate::sched::entry::Entry;
 use crate::sched::{
     Choice, Feedback, Forecast, OptionSpec, Outlook, PathOutlook, PathView, Plan, Refusal,

@@ -3,7 +3,7 @@ use alloc::vec::Vec;
 use super::interval::Interval;
 use super::losses::spare;
 use super::{Demand, Limits, PRICE, Planner, Schedule, Way};
-use crate::path::forecast::{Backlog, CapacityForecast, Lateness, Skip};
+use crate::sched::capacity::{Backlog, CapacityForecast, Lateness, Skip};
 
 /// How a sender plans.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -289,7 +289,7 @@ fn unknown(block: &Block, packets: u32) -> Way {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::forecast::Memory;
+    use crate::sched::capacity::Memory;
 
     #[test]
     fn what_can_go_again_in_time_is_missing_only_if_it_is_lost_each_time() {

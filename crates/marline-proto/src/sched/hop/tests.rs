@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use marline_base::Rng;
 
 use super::*;
-use crate::path::forecast::normal::below;
+use crate::sched::normal::below;
 
 mod planning;
 

@@ -1,11 +1,12 @@
 //! The greater of normal variables, taken for normal again (Clark, "The Greatest of a Finite Set of
 //! Random Variables", Operations Research 1961; Sinha, Zhou and Shenoy, IEEE TCAD 2007).
 
-use libm::{exp, sqrt};
+use libm::sqrt;
+
+use crate::sched::normal::density;
 
 /// Beyond this number of standard deviations of the difference the greater of two is one of them.
 const CERTAIN: f64 = 6.0;
-const INV_SQRT_2PI: f64 = 0.398_942_280_401_432_7;
 
 /// A normal variable.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,11 +30,6 @@ fn below(x: f64, density: f64) -> f64 {
     ];
     let tail = density * terms.iter().fold(0.0, |sum, term| (sum + term) * t);
     if x < 0.0 { tail } else { 1.0 - tail }
-}
-
-/// φ(x), its density.
-fn density(x: f64) -> f64 {
-    INV_SQRT_2PI * exp(-0.5 * x * x)
 }
 
 impl Gauss {
@@ -165,7 +161,7 @@ mod tests {
         assert_eq!(one.max(one, 1.0), one);
         // θ² = 2 · 4 · (1 − 0.5), and E[max] = μ + θ/√(2π).
         let half = one.max(one, 0.5);
-        assert!((half.mean - 3.0 - 2.0 * INV_SQRT_2PI).abs() < 1e-6);
+        assert!((half.mean - 3.0 - 2.0 * density(0.0)).abs() < 1e-6);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::lane::{Lane, PROMISED};
 use super::split::{Split, by_bounds};
 use super::sums::Sum;
-use crate::path::forecast::normal;
+use crate::sched::normal;
 
 /// Rounds in which tails, laws and numbers of packets find to each other; what they leave is left
 /// to single moves.

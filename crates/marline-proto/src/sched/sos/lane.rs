@@ -1,7 +1,7 @@
 use libm::{floor, sqrt};
 
 use super::sums::{Shape, Sum};
-use crate::path::forecast::normal;
+use crate::sched::normal;
 
 /// Of ε, what the promise uses. The split is the one whose (1 − ε)-quantile is least; what is
 /// promised of it is a bit later, because moments that were learnt err.

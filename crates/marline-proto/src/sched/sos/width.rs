@@ -1,7 +1,7 @@
 use libm::{log, sqrt};
 
 use super::{Lane, Moments};
-use crate::path::forecast::normal::score;
+use crate::sched::normal::score;
 
 /// How *w* is made of what is known of a path's spacing: how late it may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

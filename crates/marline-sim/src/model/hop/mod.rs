@@ -17,7 +17,7 @@ pub use variant::Variant;
 
 use marline_base::{Duration, Instant, Rng};
 use marline_link::{ConfigError, LinkConfig};
-use marline_proto::path::forecast::Calibration;
+use marline_proto::sched::capacity::Calibration;
 use marline_proto::sched::hop::{Block, Sender, SenderPath};
 
 use crate::results::Fraction;

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use marline_base::{Duration, Instant};
 use marline_link::{ConfigError, Delay, Link, LinkConfig, Verdict};
-use marline_proto::path::forecast::{CapacityForecast, Memory, ServiceMeter, Skip};
+use marline_proto::sched::capacity::{CapacityForecast, Memory, ServiceMeter, Skip};
 use marline_proto::sched::hop::SenderPath;
 
 use super::seconds;

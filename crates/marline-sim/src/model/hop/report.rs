@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use marline_link::ConfigError;
-use marline_proto::path::forecast::normal::quantile;
+use marline_proto::sched::normal::quantile;
 
 use super::{Experiment, Outcome, Variant};
 use crate::results::{Distribution, Run};

@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use marline_base::Duration;
 use marline_link::{Bucket, Capacity, LinkConfig, VaryingRate};
-use marline_proto::path::forecast::{CapacityForecast, Kalman, Memory};
+use marline_proto::sched::capacity::{CapacityForecast, Kalman, Memory};
 use marline_proto::sched::hop::Settings;
 
 /// Who plans, and from what.

@@ -51,19 +51,6 @@ fn sums_of_slots_have_the_variance_of_their_walk() {
 }
 
 #[test]
-fn a_known_ceiling_pulls_the_state_a_little() {
-    // The erratum to (29): P = Q = 1, R = 64, ℓ = 1 and a capacity of 30 where 40 was expected
-    // leave 39.55; print says 30.4.
-    let filter = Kalman::with(40.0, 1.0, 1.0, 64.0);
-    let (mean, _, next) = filter.given_below(1, 30.0);
-    near(next, 40.0 - 3.0 / 67.0 * (40.0 - mean), 1e-12);
-    let (mean, sd, next) = filter.given_below(1, f64::INFINITY);
-    near(mean, 40.0, 1e-4);
-    near(sd, libm::sqrt(67.0), 1e-3);
-    near(next, 40.0, 1e-4);
-}
-
-#[test]
 fn starts_slowly_and_then_tracks() {
     let mut filter = Kalman::new(0.97);
     let mut steps = 0;

@@ -1,7 +1,7 @@
 //! Plans over paths: bounds that hold whatever comes in, and the paper's set-up.
 
 use super::*;
-use crate::path::forecast::{Backlog, Batch, CapacityForecast, Lateness};
+use crate::sched::capacity::{Backlog, Batch, CapacityForecast, Lateness};
 
 fn way(rng: &mut Rng) -> Way {
     let wild = |rng: &mut Rng, scale: f64| match rng.below(12) {

@@ -11,7 +11,7 @@ mod table;
 
 use libm::{cbrt, sqrt};
 
-use crate::path::forecast::normal;
+use crate::sched::normal;
 use table::{COLUMNS, FINE, FIRST_Z, ROOTS, ROWS};
 
 /// Sums that are less skewed than this are normal,

@@ -1,7 +1,7 @@
 use libm::{exp, lgamma, log};
 
 use super::*;
-use crate::path::forecast::normal;
+use crate::sched::normal;
 
 /// P(X ≤ x) of a gamma variable of shape `a`, by its series (no table, no approximation).
 pub(in crate::sched::sos) fn gamma_below(a: f64, x: f64) -> f64 {
