@@ -19,6 +19,7 @@ mod packets_recv;
 mod packets_send;
 mod pieces;
 mod queues;
+mod reassembly;
 mod recv;
 pub(crate) mod refusal;
 mod send;

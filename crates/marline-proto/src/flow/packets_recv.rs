@@ -1,7 +1,6 @@
 //! The receiving half of a packets flow: each message once, whole, in order if that was agreed.
 
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -9,6 +8,7 @@ use bytes::Bytes;
 use marline_base::{Duration, Instant};
 
 use super::buffer::compact;
+use super::reassembly::Reassembly;
 use crate::ranges::RangeSet;
 use crate::wire::{DeliveryOrder, FlowId, FlowReport};
 
@@ -21,16 +21,8 @@ const MAX_GIVEN_UP: usize = 64;
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 /// What a message costs besides its bytes, so that empty ones are bounded too.
 const MESSAGE_COST: u64 = 64;
-/// An incomplete message may be in a piece for each so many of its bytes, and a few more.
-const BYTES_PER_PIECE: u64 = 256;
 /// What an incomplete message costs besides its bytes.
 const PARTIAL_COST: u64 = 256;
-
-#[derive(Debug)]
-struct Partial {
-    data: Vec<u8>,
-    have: RangeSet,
-}
 
 /// A piece of a message contradicts what came before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +63,7 @@ pub(crate) struct PacketsRecv {
     given_up: RangeSet,
     /// One more than the highest number that has come.
     came: u64,
-    partial: BTreeMap<u64, Partial>,
+    partial: BTreeMap<u64, Reassembly>,
     /// Whole messages that wait for earlier ones, and since when.
     held: BTreeMap<u64, (Instant, Bytes)>,
     ready: VecDeque<Bytes>,
@@ -182,31 +174,19 @@ impl PacketsRecv {
         }
         if !self.partial.contains_key(&sequence) {
             self.bytes += total + PARTIAL_COST;
-            self.partial.insert(
-                sequence,
-                Partial {
-                    data: vec![0; total as usize],
-                    have: RangeSet::default(),
-                },
-            );
+            self.partial.insert(sequence, Reassembly::new(total));
         }
         let Some(partial) = self.partial.get_mut(&sequence) else {
             return Ok(());
         };
-        let range = offset..offset + data.len() as u64;
-        if partial.data.len() as u64 != total || range.end > total {
+        if partial.size() != total || offset + data.len() as u64 > total {
             return Err(Contradiction);
         }
-        partial.data[range.start as usize..range.end as usize].copy_from_slice(data);
-        partial.have.insert(range);
-        if partial.have.len() as u64 > total / BYTES_PER_PIECE + 64 {
-            return Err(Contradiction);
-        }
-        if partial.have.covers(&(0..total))
-            && let Some(whole) = self.partial.remove(&sequence)
-        {
+        partial.take(offset, data).map_err(|_| Contradiction)?;
+        if let Some(whole) = partial.whole() {
+            self.partial.remove(&sequence);
             self.bytes -= total + PARTIAL_COST;
-            self.complete(now, sequence, Bytes::from(whole.data));
+            self.complete(now, sequence, Bytes::from(whole));
         }
         self.shed();
         Ok(())
@@ -214,7 +194,7 @@ impl PacketsRecv {
 
     fn drop_partial(&mut self, sequence: u64) {
         if let Some(partial) = self.partial.remove(&sequence) {
-            self.bytes -= partial.data.len() as u64 + PARTIAL_COST;
+            self.bytes -= partial.size() + PARTIAL_COST;
         }
     }
 
@@ -394,7 +374,7 @@ impl PacketsRecv {
     /// Bytes of messages that wait for earlier ones, and of those that are not whole.
     pub(crate) fn out_of_order(&self) -> u64 {
         let held = self.held.values().map(|(_, data)| data.len() as u64);
-        let parts = self.partial.values().map(|p| p.have.total());
+        let parts = self.partial.values().map(Reassembly::arrived);
         held.chain(parts).sum()
     }
 

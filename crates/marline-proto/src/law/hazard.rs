@@ -24,6 +24,9 @@ use marline_base::{Duration, Instant, nanos_f64};
 const PRIOR: (f64, f64) = (1.0, 120.0);
 /// How long outages and the time between them count (s).
 const LASTING: f64 = 120.0;
+/// A path flaps that has this many times the outages that every path begins with: with two within
+/// half a minute, and for a quarter of one after the second.
+const OFTEN: f64 = 2.0;
 /// Outages that took what was in flight, and outages that only held it, counted before any was
 /// seen.
 const HELD: (f64, f64) = (1.0, 1.0);
@@ -44,14 +47,33 @@ pub struct Silence {
     pub unheard: f64,
 }
 
+/// What a doubt has turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Verdict {
+    /// An outage after which what was in flight arrived after all.
+    Held,
+    /// An outage that took what was in flight.
+    Took,
+    /// Losses in a row on a path that was never dark.
+    Burst,
+    /// Nothing.
+    Mistake,
+}
+
+impl Verdict {
+    pub(super) fn is_outage(self) -> bool {
+        matches!(self, Self::Held | Self::Took)
+    }
+}
+
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hazard {
-    outages: f64,
     alive: f64,
-    /// Outages after which what was in flight arrived, and such after which it had not.
+    /// How often each [`Verdict`] was given.
     held: f64,
     took: f64,
+    bursts: f64,
     heard: Instant,
 }
 
@@ -62,28 +84,35 @@ impl Hazard {
         self.heard = now;
         let keeps = 1.0 / (1.0 + elapsed / LASTING);
         for count in [
-            &mut self.outages,
             &mut self.alive,
             &mut self.held,
             &mut self.took,
+            &mut self.bursts,
         ] {
             *count *= keeps;
         }
         self.alive += elapsed.min(IDLE);
     }
 
-    /// An outage is over; `held`: what was in flight arrived after all.
-    pub(super) fn on_outage(&mut self, held: bool) {
-        self.outages += 1.0;
-        match held {
-            true => self.held += 1.0,
-            false => self.took += 1.0,
+    /// A doubt is over.
+    pub(super) fn on_certain(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Held => self.held += 1.0,
+            Verdict::Took => self.took += 1.0,
+            Verdict::Burst => self.bursts += 1.0,
+            Verdict::Mistake => {}
         }
     }
 
     /// Outages a second.
     pub(super) fn rate(&self) -> f64 {
-        (PRIOR.0 + self.outages) / (PRIOR.1 + self.alive)
+        (PRIOR.0 + self.held + self.took) / (PRIOR.1 + self.alive)
+    }
+
+    /// Does it lose what is in flight again and again, by outages or bursts? As with routes that flap
+    /// (RFC 2439), once is bad luck and says nothing of what follows.
+    pub(super) fn flaps(&self) -> bool {
+        (PRIOR.0 + self.took + self.bursts) * PRIOR.1 >= OFTEN * PRIOR.0 * (PRIOR.1 + self.alive)
     }
 
     /// Share of outages that only hold what is in flight.
@@ -152,7 +181,11 @@ mod tests {
         for s in 1..=20 {
             hazard.on_heard(Instant::from_millis(1_000 * s));
             if s % 5 == 0 {
-                hazard.on_outage(s % 10 == 0);
+                hazard.on_certain(if s % 10 == 0 {
+                    Verdict::Held
+                } else {
+                    Verdict::Took
+                });
             }
         }
         let after = dark(&hazard, 0.01);
@@ -162,6 +195,23 @@ mod tests {
             hazard.on_heard(Instant::from_millis(1_000 * s));
         }
         assert!(dark(&hazard, 0.01) < before);
+    }
+
+    #[test]
+    fn a_path_flaps_from_the_second_outage_on_until_none_comes_for_long() {
+        let flaps = |outages: &[u64], until: u64| {
+            let mut hazard = Hazard::default();
+            for s in 1..=until {
+                hazard.on_heard(Instant::from_millis(1_000 * s));
+                if outages.contains(&s) {
+                    hazard.on_certain(Verdict::Took);
+                }
+            }
+            hazard.flaps()
+        };
+        assert!(!flaps(&[10], 10), "the first is bad luck");
+        assert!(flaps(&[10, 30], 30) && flaps(&[10, 30], 40));
+        assert!(!flaps(&[10, 30], 60) && !flaps(&[10, 120], 120));
     }
 
     #[test]

@@ -54,6 +54,7 @@ pub use shape::Law;
 use calibration::Judge;
 use ceiling::Ceiling;
 use hazard::Hazard;
+pub(crate) use hazard::Verdict;
 pub(crate) use loss::{Loss, ReversePath};
 use overtaking::Overtaking;
 use report::Report;
@@ -253,14 +254,18 @@ impl PathLaw {
         self.before.get_or_insert(self.loss);
     }
 
-    /// The doubt is over. It was an outage, if `outage` says whether that only held what was in
-    /// flight: then its losses say nothing of what is lost while the path carries.
-    pub(crate) fn on_certain(&mut self, outage: Option<bool>) {
+    /// The doubt is over. An outage's losses say nothing of what is lost while the path carries.
+    pub(crate) fn on_certain(&mut self, verdict: Verdict) {
         let before = self.before.take();
-        if let Some(held) = outage {
-            self.hazard.on_outage(held);
+        self.hazard.on_certain(verdict);
+        if verdict.is_outage() {
             self.loss = before.unwrap_or(self.loss);
         }
+    }
+
+    /// Does the path lose what is in flight again and again?
+    pub(crate) fn flaps(&self) -> bool {
+        self.hazard.flaps()
     }
 
     /// The path is not as late any more as it was while it was in doubt: nothing of that counts.

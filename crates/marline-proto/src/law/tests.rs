@@ -251,7 +251,7 @@ fn a_silence_becomes_an_outage_and_the_law_recovers_after_it() {
     assert!(during.by(now + 45e3) < 0.1 && during.by(now + late) > 0.3);
     link.law.on_doubt();
     link.carry(200, || Some(30e3));
-    link.law.on_certain(Some(false));
+    link.law.on_certain(Verdict::Took);
     link.carry(2_000, || Some(30e3 + 2e3 * rng.uniform()));
     let after = link.expects().unwrap();
     assert!(after.loss() < 0.02, "{}", after.loss());

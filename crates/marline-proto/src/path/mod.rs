@@ -13,7 +13,6 @@
 //! | `quiet.rs` | how long a path in reserve may be quiet |
 //! | `cost.rs` | what the path costs either end |
 //! | `due.rs` | what has arrived on other paths by then |
-//! | `outages.rs` | whether the path goes dark again and again |
 //! | `delivery.rs`, `pace.rs` | delivery rate: the most, and now |
 //! | `loss_meter.rs` | the share of packets that are lost |
 //! | `size.rs` | how long its datagrams may be |
@@ -29,7 +28,6 @@ pub(crate) mod least;
 mod ledger;
 mod loss_meter;
 mod one_way;
-mod outages;
 mod pace;
 pub mod pacer;
 pub(crate) mod quiet;

@@ -15,7 +15,6 @@ use super::delivery::DeliverySampler;
 use super::ledger::Ledger;
 use super::loss_meter::LossMeter;
 use super::one_way::OneWay;
-use super::outages::{Outages, REMEMBERED};
 use super::pace::Pace;
 use super::pacer::Pacer;
 use super::quiet::Quiet;
@@ -43,6 +42,9 @@ const BURST_GOES_ON: usize = 2;
 /// The newest round trip contradicts a smoothed one that is longer than this number of it: jitter
 /// of a whole round trip does not make it so.
 const MUCH_SHORTER: u32 = 2;
+/// For how long after a doubt a shorter round trip shows that the lateness is over: later it is a
+/// queue that is gone.
+const RECOVERY: Duration = Duration::from_secs(30);
 
 /// Bytes of a datagram that are not a symbol's: header, frame type, ids, offset, length at their
 /// longest, and a little for an acknowledgement that rides along.
@@ -91,7 +93,6 @@ pub(crate) struct Path {
     pub(crate) law: PathLaw,
     pub(crate) loss: LossMeter,
     pace: Pace,
-    pub(crate) outages: Outages,
     /// When the oldest packets were last found to be late.
     pub(super) found_late: Instant,
     /// The shortest time from a packet's departure to the first report of it, by whatever way back.
@@ -182,7 +183,6 @@ impl Path {
             law: PathLaw::default(),
             loss: LossMeter::default(),
             pace: Pace::default(),
-            outages: Outages::default(),
             found_late: now,
             soonest: Duration::MAX,
             measured_rate: 0.0,
@@ -357,7 +357,7 @@ impl Path {
     }
 
     fn forget_lateness(&mut self, now: Instant) {
-        self.recovered = self.recovered.filter(|at| now.since(*at) <= REMEMBERED);
+        self.recovered = self.recovered.filter(|at| now.since(*at) <= RECOVERY);
         if self.recovered.is_some() && self.rtt.latest() < self.rtt.smoothed() / MUCH_SHORTER {
             self.law.on_recovery();
             self.recovered = None;
@@ -382,7 +382,7 @@ impl Path {
             min_rtt: self.rtt.min(),
             rate: self.rate(),
             loss: self.loss.fraction(),
-            flaps: self.outages.flaps(),
+            flaps: self.law.flaps(),
             queueing: self.one_way.queueing(),
             back_queueing: self.one_way.back_queueing(),
             spacing: self.one_way.spacing(),

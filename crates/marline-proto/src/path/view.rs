@@ -32,7 +32,7 @@ pub struct PathView {
     pub rate: Rate,
     /// Fraction of packets lost lately, 0..=1.
     pub loss: f64,
-    /// It went dark more than once, each time within 30 s of the time before, and may do so again.
+    /// What is in flight is lost again and again, by outages or bursts, and may be so again.
     pub flaps: bool,
     /// Smoothed forward delay beyond its minimum, from arrival times at the peer.
     pub queueing: Duration,

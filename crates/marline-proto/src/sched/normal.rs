@@ -240,7 +240,11 @@ mod tests {
         near(below(1.0), 0.841_344_746_068_543, 1e-14);
         near(below(-3.0), 0.001_349_898_031_630_1, 1e-15);
         near(quantile(0.975), 1.959_963_984_540_054, 1e-12);
-        near(excess(0.0), 1.0 / libm::sqrt(2.0 * core::f64::consts::PI), 1e-15);
+        near(
+            excess(0.0),
+            1.0 / libm::sqrt(2.0 * core::f64::consts::PI),
+            1e-15,
+        );
         near(excess(-9.0), 0.0, 1e-15);
     }
 

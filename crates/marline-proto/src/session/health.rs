@@ -24,6 +24,7 @@ use marline_base::{Duration, Instant, Rate};
 use super::Session;
 use super::share::Scope;
 use crate::flow::{Assigned, Symbol};
+use crate::law::Verdict;
 use crate::path::{EmissionKind, Health, PathState, Reason, Trial};
 use crate::wire::{FlowId, PathId};
 
@@ -106,7 +107,6 @@ impl Session {
         let path = &mut self.paths[index];
         path.last_progress = now;
         path.look_again = None;
-        path.outages.forget(now);
         path.pto_backoff = 0;
         let cleared = match &mut path.health {
             Health::Validating => {
@@ -134,11 +134,12 @@ impl Session {
                     let for_ms = now.since(trial.since).as_millis();
                     path.reason =
                         Reason::Owned(format!("answered its probes after {for_ms} ms of doubt"));
-                    if trial.is_founded() {
-                        path.outages.on_outage(now);
+                    path.law.on_certain(if trial.is_founded() {
                         path.loss.on_outage();
-                    }
-                    path.law.on_certain(trial.is_founded().then_some(false));
+                        Verdict::Took
+                    } else {
+                        Verdict::Mistake
+                    });
                 }
                 cleared
             }
@@ -178,7 +179,7 @@ impl Session {
         {
             path.reason = Reason::Borrowed("was only late");
             // A silence that nothing was lost in.
-            path.law.on_certain(Some(true));
+            path.law.on_certain(Verdict::Held);
             self.readmit(now, index);
         }
     }
@@ -190,8 +191,7 @@ impl Session {
             && trial.on_acked_in_time(now, sent)
         {
             path.reason = Reason::Borrowed("lost some packets in a row");
-            path.outages.on_outage(now);
-            path.law.on_certain(None);
+            path.law.on_certain(Verdict::Burst);
             self.readmit(now, index);
         }
     }

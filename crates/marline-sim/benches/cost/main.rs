@@ -129,8 +129,8 @@ fn keep() -> Result<(), Failure> {
 /// Schedulers with repair symbols in streams, and how these are switched off.
 const UNCODED: [(&str, &str); 3] = [
     ("hedge", "repairs=off"),
-    ("mend", "tau=off,idle=off"),
-    ("s-edpf", "tau=off,idle=off"),
+    ("mend", "tau=off:idle=off"),
+    ("s-edpf", "tau=off:idle=off"),
 ];
 
 fn schedulers() -> Result<(), Failure> {

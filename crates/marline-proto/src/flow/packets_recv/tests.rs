@@ -1,3 +1,5 @@
+use alloc::vec;
+
 use super::*;
 
 fn bytes(n: u8) -> Bytes {

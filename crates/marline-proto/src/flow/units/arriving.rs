@@ -1,13 +1,12 @@
 //! One unit at its receiver, until it is whole.
 
 use alloc::collections::BTreeMap;
-use alloc::vec;
 use alloc::vec::Vec;
 
 use marline_fec::block::{Decoder, Shape};
 
 use super::error::UnitError;
-use crate::ranges::RangeSet;
+use crate::flow::reassembly::Reassembly;
 
 /// More repair symbols than a unit has source symbols are of no use; a few, because a random code
 /// may be unlucky.
@@ -15,8 +14,7 @@ const SPARE: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Arriving {
-    data: Vec<u8>,
-    have: RangeSet,
+    bytes: Reassembly,
     /// Length of its symbols, once a repair symbol told.
     shape: Option<Shape>,
     repairs: BTreeMap<u16, Vec<u8>>,
@@ -39,8 +37,7 @@ impl Arriving {
     /// A unit of `size` bytes of which nothing arrived.
     pub(super) fn new(size: u64) -> Self {
         Self {
-            data: vec![0; size as usize],
-            have: RangeSet::default(),
+            bytes: Reassembly::new(size),
             shape: None,
             repairs: BTreeMap::new(),
             repaired: 0,
@@ -48,41 +45,35 @@ impl Arriving {
     }
 
     pub(super) fn size(&self) -> u64 {
-        self.data.len() as u64
+        self.bytes.size()
     }
 
     /// Bytes that arrived, those of repair symbols included.
     pub(super) fn arrived(&self) -> u64 {
         let repairs: usize = self.repairs.values().map(Vec::len).sum();
-        self.have.total() + repairs as u64
+        self.bytes.arrived() + repairs as u64
     }
 
     /// The first bytes, as far as they are here without a gap.
     pub(super) fn beginning(&self) -> &[u8] {
-        let end = self.have.end_of(0).unwrap_or(0);
-        &self.data[..end as usize]
+        self.bytes.beginning()
     }
 
     /// Takes bytes of the unit, which lie within it.
     pub(super) fn take_data(&mut self, offset: u64, data: &[u8]) -> Result<Progress, UnitError> {
-        let range = offset..offset + data.len() as u64;
-        self.data[range.start as usize..range.end as usize].copy_from_slice(data);
-        if self.have.insert(range) == 0 {
-            return Ok(Progress::Incomplete);
+        let new = self.bytes.take(offset, data);
+        match new.map_err(|_| UnitError::Fragments)? {
+            0 => Ok(Progress::Incomplete),
+            _ => Ok(self.solve()),
         }
-        if self.have.len() as u64 > self.size() / 256 + 64 {
-            return Err(UnitError::Fragments);
-        }
-        Ok(self.solve())
     }
 
     /// Takes a repair symbol of a length that the code allows.
     pub(super) fn take_repair(&mut self, index: u16, data: &[u8]) -> Result<Progress, UnitError> {
         let shape = match self.shape {
             Some(shape) => shape,
-            None => {
-                Shape::new(self.data.len(), data.len()).map_err(|_| UnitError::Contradiction)?
-            }
+            None => Shape::new(self.bytes.data().len(), data.len())
+                .map_err(|_| UnitError::Contradiction)?,
         };
         if shape.symbol() != data.len() {
             return Err(UnitError::Contradiction);
@@ -99,7 +90,7 @@ impl Arriving {
     /// Numbers of the source symbols that are here whole.
     fn sources(&self, shape: Shape) -> impl Iterator<Item = usize> + '_ {
         let (symbol, size) = (shape.symbol() as u64, self.size());
-        self.have.iter_descending().flat_map(move |range| {
+        self.bytes.have().iter_descending().flat_map(move |range| {
             let end = match range.end == size {
                 true => size.div_ceil(symbol),
                 false => range.end / symbol,
@@ -109,8 +100,8 @@ impl Arriving {
     }
 
     fn solve(&mut self) -> Progress {
-        if self.have.covers(&(0..self.size())) {
-            return Progress::Whole(core::mem::take(&mut self.data));
+        if let Some(unit) = self.bytes.whole() {
+            return Progress::Whole(unit);
         }
         let Some(shape) = self.shape.filter(|_| !self.repairs.is_empty()) else {
             return Progress::Incomplete;
@@ -120,11 +111,11 @@ impl Arriving {
             return Progress::Incomplete;
         }
         let mut decoder = Decoder::new(shape);
-        let symbol = shape.symbol();
+        let (symbol, data) = (shape.symbol(), self.bytes.data());
         for number in self.sources(shape) {
-            let end = ((number + 1) * symbol).min(self.data.len());
+            let end = ((number + 1) * symbol).min(data.len());
             // Of that number and length, because `sources` counts by the same shape.
-            let _ = decoder.source(number, &self.data[number * symbol..end]);
+            let _ = decoder.source(number, &data[number * symbol..end]);
         }
         for (index, repair) in &self.repairs {
             let _ = decoder.repair(*index, repair);
