@@ -15,6 +15,7 @@ mod code_send;
 mod due;
 pub(crate) mod emission;
 mod given_up;
+pub(crate) mod grant;
 mod packets_recv;
 mod packets_send;
 mod pieces;

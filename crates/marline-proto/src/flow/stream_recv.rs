@@ -6,6 +6,7 @@ use bytes::{Buf, Bytes};
 use marline_base::{Duration, Instant};
 
 use super::buffer::compact;
+use super::grant::Grant;
 
 /// Most pieces that wait for earlier bytes, for each 256 bytes of window.
 const WINDOW_PER_PIECE: u64 = 256;
@@ -42,15 +43,12 @@ pub(crate) struct StreamRecv {
     waiting: BTreeMap<u64, Bytes>,
     /// Every byte below it has arrived.
     received: u64,
-    /// Every byte below it was read.
-    read: u64,
-    /// Highest byte that arrived, plus one.
-    highest: u64,
     end: Option<u64>,
     reset: Option<u64>,
     /// This side gave the stream up, with this code.
     failed: Option<u64>,
-    credit: u64,
+    /// Credit, the bytes up to the highest that arrived, and those that were read.
+    grant: Grant,
     /// How far the credit is ahead of what is read.
     window: u64,
     /// When the peer got new credit last.
@@ -64,18 +62,17 @@ impl StreamRecv {
             ready: VecDeque::new(),
             waiting: BTreeMap::new(),
             received: 0,
-            read: 0,
-            highest: 0,
             end: None,
             reset: None,
             failed: None,
-            credit: window,
+            grant: Grant::new(window),
             window,
             renewed: None,
         }
     }
 
-    /// Takes a piece; returns how far `highest` rose (it counts against the session's credit).
+    /// Takes a piece; returns by how much that raised the highest byte that arrived (it counts
+    /// against the session's credit).
     pub(crate) fn receive(
         &mut self,
         offset: u64,
@@ -83,17 +80,18 @@ impl StreamRecv {
         fin: bool,
     ) -> Result<u64, RecvError> {
         let end = offset + data.len() as u64;
-        if end > self.credit {
+        let highest = self.grant.taken();
+        if end > self.grant.granted() {
             return Err(RecvError::Credit);
         }
-        if self.end.is_some_and(|e| end > e || (fin && end != e)) || (fin && end < self.highest) {
+        if self.end.is_some_and(|e| end > e || (fin && end != e)) || (fin && end < highest) {
             return Err(RecvError::FinalSize);
         }
         if fin {
             self.end = Some(end);
         }
-        let rise = end.saturating_sub(self.highest);
-        self.highest += rise;
+        let rise = end.saturating_sub(highest);
+        self.grant.take(rise);
         if self.reset.is_none() {
             self.store(offset, data)?;
         }
@@ -161,18 +159,18 @@ impl StreamRecv {
 
     /// The peer gave the stream up after `final_size` bytes; what arrived is dropped.
     pub(crate) fn on_reset(&mut self, code: u64, final_size: u64) -> Result<u64, RecvError> {
-        if final_size < self.highest || self.end.is_some_and(|e| e != final_size) {
+        if final_size < self.grant.taken() || self.end.is_some_and(|e| e != final_size) {
             return Err(RecvError::FinalSize);
         }
-        if final_size > self.credit {
+        if final_size > self.grant.granted() {
             return Err(RecvError::Credit);
         }
-        let rise = final_size - self.highest;
+        let rise = final_size - self.grant.taken();
         // Whoever has read the end has read the end. Without an end, a reset at the very byte that
         // was read up to is still a reset: taken for an end, it would make what came so far look
         // like the whole.
         let was_read_up = self.is_read_up();
-        self.highest = final_size;
+        self.grant.take(rise);
         self.end = Some(final_size);
         if self.reset.is_none() && !was_read_up {
             self.reset = Some(code);
@@ -197,12 +195,12 @@ impl StreamRecv {
         if chunk.len() > max {
             self.ready.push_front(chunk.split_off(max));
         }
-        self.read += chunk.len() as u64;
+        self.grant.give_back(chunk.len() as u64);
         Chunk::Data(chunk)
     }
 
     fn is_read_up(&self) -> bool {
-        self.end == Some(self.read)
+        self.end == Some(self.grant.returned())
     }
 
     pub(crate) fn is_readable(&self) -> bool {
@@ -227,7 +225,7 @@ impl StreamRecv {
     /// the window that it should have: twice as much if that took less than a round trip, `trip`,
     /// because a window that is read four times in one holds the peer up.
     pub(crate) fn due(&self, now: Instant, trip: impl Fn() -> Duration) -> Option<u64> {
-        let due = self.read + self.window >= self.credit + self.window / 4;
+        let due = self.grant.is_due(self.window, self.window / 4);
         let quick = || self.renewed.is_none_or(|at| now.since(at) < trip());
         (self.end.is_none() && due).then(|| {
             if quick() {
@@ -241,12 +239,12 @@ impl StreamRecv {
     /// New credit for the peer, with a window that never shrinks.
     pub(crate) fn renew(&mut self, now: Instant, window: u64) {
         self.window = self.window.max(window);
-        self.credit = self.read + self.window;
+        self.grant.renew(self.window, 0);
         self.renewed = Some(now);
     }
 
     pub(crate) fn credit(&self) -> u64 {
-        self.credit
+        self.grant.granted()
     }
 
     /// Every byte below it has arrived.
@@ -264,7 +262,7 @@ impl StreamRecv {
         if self.reset.is_some() {
             0
         } else {
-            self.highest - self.read
+            self.grant.held()
         }
     }
 
@@ -282,10 +280,10 @@ impl StreamRecv {
     /// with that.
     pub(crate) fn discard(&mut self) -> u64 {
         let freed = self.unread();
-        self.read = self.highest;
+        self.grant.give_back(self.grant.held());
         self.ready.clear();
         self.waiting.clear();
-        self.received = self.received.max(self.highest);
+        self.received = self.received.max(self.grant.taken());
         freed
     }
 }

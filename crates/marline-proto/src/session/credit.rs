@@ -14,6 +14,7 @@ use marline_base::{Duration, Instant};
 use super::Session;
 use super::flow::Flow;
 use crate::flow::RecvHalf;
+use crate::flow::grant::Grant;
 use crate::path::Control;
 use crate::stats;
 use crate::wire::FlowId;
@@ -25,9 +26,7 @@ pub(super) struct Credit {
     may_send: u64,
     sent: u64,
     /// That the peer may send in all, has sent, and that was read.
-    granted: u64,
-    received: u64,
-    read: u64,
+    grant: Grant,
 }
 
 impl Credit {
@@ -35,9 +34,7 @@ impl Credit {
         Self {
             may_send,
             sent: 0,
-            granted,
-            received: 0,
-            read: 0,
+            grant: Grant::new(granted),
         }
     }
 
@@ -59,36 +56,34 @@ impl Credit {
 
     /// Bytes that the peer may send in all.
     pub(super) fn granted(&self) -> u64 {
-        self.granted
+        self.grant.granted()
     }
 
     /// Bytes have arrived that had not. Whether the peer was allowed to send them.
     pub(super) fn on_received(&mut self, bytes: u64) -> bool {
-        self.received += bytes;
-        self.received <= self.granted
+        self.grant.take(bytes)
     }
 
     pub(super) fn on_read(&mut self, bytes: u64) {
-        self.read += bytes;
+        self.grant.give_back(bytes);
     }
 
     /// Grants `window` bytes beyond what was read, if that is enough for a frame: `reserve` is what
     /// a flow must be able to send without it.
     fn renew(&mut self, window: u64, reserve: u64) -> bool {
-        let target = self.read + window;
         // The less is left, the sooner: reserves must never wait for it.
-        let left = self.granted - self.received;
-        let enough = target >= self.granted + (window / 4).min((left / 2).max(reserve));
-        if enough {
-            self.granted = target;
-        }
-        enough
+        let soon = (self.grant.left() / 2).max(reserve);
+        self.grant.renew(window, (window / 4).min(soon))
     }
 
     pub(super) fn stats(&self) -> stats::Credit {
         stats::Credit {
             send: (self.may_send, self.sent),
-            receive: (self.granted, self.received, self.read),
+            receive: (
+                self.grant.granted(),
+                self.grant.taken(),
+                self.grant.returned(),
+            ),
         }
     }
 }
@@ -97,7 +92,7 @@ impl Session {
     /// Reading freed credit: the peer gets it when enough has come together.
     pub(super) fn renew_credit(&mut self, id: FlowId) {
         let units = self.units_recv(id);
-        if units.and_then(|units| units.new_credit()).is_some() {
+        if units.is_some_and(|units| units.renew()) {
             self.egress.control.insert(Control::MaxFlowData(id));
             self.timers.wake();
         }

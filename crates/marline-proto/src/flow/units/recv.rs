@@ -10,6 +10,7 @@ use super::arriving::{Arriving, Progress};
 use super::assembly::{Assembly, Placed, UnitPiece};
 use super::error::UnitError;
 use super::{Fate, UNIT_COST};
+use crate::flow::grant::Grant;
 use crate::ranges::RangeSet;
 use crate::wire::{
     BlockHeading, FlowKind, ObjectHeading, UnitCancel, UnitData, UnitRepair, Verdict,
@@ -49,10 +50,8 @@ enum Ready {
 pub(crate) struct UnitsRecv {
     kind: FlowKind,
     window: u64,
-    credit: u64,
-    /// Credit taken by units, and given back.
-    taken: u64,
-    returned: u64,
+    /// Each unit takes [`UNIT_COST`] besides its bytes.
+    grant: Grant,
     span: u64,
     most_repairs: u64,
     arriving: BTreeMap<u64, Arriving>,
@@ -87,9 +86,7 @@ impl UnitsRecv {
         Self {
             kind,
             window,
-            credit: window,
-            taken: 0,
-            returned: 0,
+            grant: Grant::new(window),
             span,
             most_repairs,
             arriving: BTreeMap::new(),
@@ -141,27 +138,24 @@ impl UnitsRecv {
     }
 
     fn take(&mut self, size: u64) -> Result<(), UnitError> {
-        self.taken += size + UNIT_COST;
-        if self.taken > self.credit {
-            return Err(UnitError::Credit);
-        }
-        Ok(())
+        let allowed = self.grant.take(size + UNIT_COST);
+        allowed.then_some(()).ok_or(UnitError::Credit)
     }
 
     fn give_back(&mut self, size: u64) {
-        self.returned += size + UNIT_COST;
+        self.grant.give_back(size + UNIT_COST);
         self.freed += size + UNIT_COST;
     }
 
     /// Takes bytes of a unit. Returns how much credit was taken with that.
     pub(crate) fn receive(&mut self, now: Instant, frame: &UnitData<'_>) -> Result<u64, UnitError> {
-        let before = self.taken;
+        let before = self.grant.taken();
         let progress = match self.unit(frame.unit, frame.size)? {
             Some(unit) => unit.take_data(frame.offset, frame.data)?,
             None => return Ok(0),
         };
         self.on_progress(now, frame.unit, progress)?;
-        Ok(self.taken - before)
+        Ok(self.grant.taken() - before)
     }
 
     /// Takes a repair symbol of a unit. Returns how much credit was taken with that.
@@ -173,13 +167,13 @@ impl UnitsRecv {
         if u64::from(frame.index) >= self.most_repairs {
             return Err(UnitError::Repairs);
         }
-        let before = self.taken;
+        let before = self.grant.taken();
         let progress = match self.unit(frame.unit, frame.size)? {
             Some(unit) => unit.take_repair(frame.index, frame.data)?,
             None => return Ok(0),
         };
         self.on_progress(now, frame.unit, progress)?;
-        Ok(self.taken - before)
+        Ok(self.grant.taken() - before)
     }
 
     fn on_progress(
@@ -328,7 +322,7 @@ impl UnitsRecv {
         if number - self.floor() >= self.span {
             return Err(UnitError::Span);
         }
-        let before = self.taken;
+        let before = self.grant.taken();
         match self.arriving.remove(&number) {
             Some(unit) if unit.size() == cancel.size => self.give_back(unit.size()),
             Some(_) => return Err(UnitError::Contradiction),
@@ -344,7 +338,7 @@ impl UnitsRecv {
             self.tell(number, fate);
         }
         self.finish_unit(number, Verdict::GivenUp)?;
-        Ok(self.taken - before)
+        Ok(self.grant.taken() - before)
     }
 
     fn finish_unit(&mut self, number: u64, verdict: Verdict) -> Result<(), UnitError> {
@@ -460,23 +454,19 @@ impl UnitsRecv {
         self.drop_late = drop;
     }
 
-    /// New credit for the peer, once a quarter of the window was read since the last.
-    pub(crate) fn new_credit(&mut self) -> Option<u64> {
-        let target = self.returned + self.window;
+    /// Gives the peer new credit, once a quarter of the window was read since the last.
+    pub(crate) fn renew(&mut self) -> bool {
         let ended = self.end.is_some() || self.reset.is_some();
-        (!ended && target >= self.credit + self.window / 4).then(|| {
-            self.credit = target;
-            target
-        })
+        !ended && self.grant.renew(self.window, self.window / 4)
     }
 
     pub(crate) fn credit(&self) -> u64 {
-        self.credit
+        self.grant.granted()
     }
 
     /// Credit taken and not given back: what is held, read or not, whole or not.
     pub(crate) fn held(&self) -> u64 {
-        self.taken - self.returned
+        self.grant.held()
     }
 
     /// Bytes of units that are not whole, and of pieces that wait for earlier ones.
@@ -499,15 +489,15 @@ impl UnitsRecv {
     /// The peer gave the flow up after it took `spent` of the credit. Returns how much of that
     /// this side had not heard of.
     pub(crate) fn reset(&mut self, code: u64, spent: u64) -> Result<u64, UnitError> {
-        if spent < self.taken {
+        if spent < self.grant.taken() {
             return Err(UnitError::Contradiction);
         }
-        if spent > self.credit {
+        let rise = spent - self.grant.taken();
+        if rise > self.grant.left() {
             return Err(UnitError::Credit);
         }
-        let rise = spent - self.taken;
-        self.taken = spent;
-        self.returned += rise;
+        self.grant.take(rise);
+        self.grant.give_back(rise);
         self.freed += rise;
         if self.reset.is_none() && !self.is_complete() {
             self.reset = Some(code);
