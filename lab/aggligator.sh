@@ -59,9 +59,10 @@ measure() {
 }
 
 through_aggligator() {
-    begin "$server" agg-s agg-tunnel server --no-monitor --tcp 5800 --port 5201
+    # A port of its own each time: connections of the last one may linger.
+    begin "$server" agg-s agg-tunnel server --no-monitor --tcp $((5800 + round)) --port 5201
     sleep 0.5
-    begin "$client" agg-c agg-tunnel client --no-monitor --ipv4 --tcp 10.201.0.2:5800 --port 5201
+    begin "$client" agg-c agg-tunnel client --no-monitor --ipv4 --tcp "10.201.0.2:$((5800 + round))" --port 5201
     sleep 2
     measure aggligator
 }
