@@ -80,11 +80,11 @@ impl Controller for Observed {
 
 /// What a carrier last reported, and what it took since.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Reported {
     in_flight: u64,
 }
 
-impl Told {
+impl Reported {
     pub(crate) const fn new(state: &CarrierState) -> Self {
         Self {
             in_flight: state.in_flight,
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_phases_of_the_kernels_bbr_are_told_by_its_gains() {
+    fn the_phases_of_the_kernels_bbr_are_known_by_its_gains() {
         // As the kernel has them, in 256ths: 739 is 2 / ln 2, 88 its inverse.
         for (pacing, window, phase) in [
             (739.0, 739.0, Phase::Startup),

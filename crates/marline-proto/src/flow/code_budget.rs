@@ -19,7 +19,7 @@ pub(crate) struct Advance {
 }
 
 impl Advance {
-    /// For flows that may spend this fraction of their bytes, unless they are told otherwise.
+    /// For flows that may spend this fraction of their bytes, unless set otherwise.
     pub(crate) fn new(fraction: f64) -> Self {
         let most = START + fraction * SAVED;
         Self { left: START, most }

@@ -35,8 +35,8 @@ pub(crate) struct CodeRecv {
     ages: Ages,
     repairs: u64,
     recovered: u64,
-    /// What was told last.
-    told: CodeStatus,
+    /// What was reported last.
+    reported: CodeStatus,
 }
 
 /// The peer's symbols contradict each other, or exceed what was agreed.
@@ -52,7 +52,7 @@ impl CodeRecv {
             ages: Ages::new(),
             repairs: 0,
             recovered: 0,
-            told: CodeStatus::default(),
+            reported: CodeStatus::default(),
         }
     }
 
@@ -112,10 +112,10 @@ impl CodeRecv {
         decoder.symbol(number).map(Bytes::copy_from_slice)
     }
 
-    /// Everything has arrived: only the last status is left to be told.
+    /// Everything has arrived: only the last status is left to be reported.
     pub(crate) fn close(&mut self) {
         if let Some(decoder) = self.decoder.take() {
-            self.told.next = decoder.status().end;
+            self.reported.next = decoder.status().end;
         }
     }
 
@@ -124,7 +124,7 @@ impl CodeRecv {
         let status = self.decoder.as_ref().map(Decoder::status);
         CodeStatus {
             flow,
-            next: status.map_or(self.told.next, |s| s.first_missing),
+            next: status.map_or(self.reported.next, |s| s.first_missing),
             equations: status.map_or(0, |s| s.rank as u64),
             repairs: self.repairs,
             recovered: self.recovered,
@@ -132,15 +132,19 @@ impl CodeRecv {
     }
 
     /// Has the peer not heard of something that it could use?
-    pub(crate) fn has_news(&self) -> bool {
-        let status = self.status(self.told.flow);
+    pub(crate) fn has_changed(&self) -> bool {
+        let status = self.status(self.reported.flow);
         let now = (status.equations, status.repairs, status.recovered);
-        now != (self.told.equations, self.told.repairs, self.told.recovered)
+        now != (
+            self.reported.equations,
+            self.reported.repairs,
+            self.reported.recovered,
+        )
     }
 
     /// The status was written.
-    pub(crate) fn on_told(&mut self, status: CodeStatus) {
-        self.told = status;
+    pub(crate) fn on_reported(&mut self, status: CodeStatus) {
+        self.reported = status;
     }
 
     /// Bytes that it holds, at most.

@@ -17,7 +17,7 @@ const MAX_SEEN_RANGES: usize = 4_096;
 /// Ranges of numbers given up that are remembered to tell what comes too late from what comes
 /// twice.
 const MAX_GIVEN_UP: usize = 64;
-/// The peer is told how its messages fared so often at most.
+/// The peer gets a report of its messages so often at most.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 /// What a message costs besides its bytes, so that empty ones are bounded too.
 const MESSAGE_COST: u64 = 64;
@@ -77,9 +77,9 @@ pub(crate) struct PacketsRecv {
     /// Nobody will read: parts are not put together any more.
     discarding: bool,
     counts: Counts,
-    /// The sum of what the peer was told last, and when.
-    told: u64,
-    told_at: Instant,
+    /// The sum of what the peer was reported last, and when.
+    reported: u64,
+    reported_at: Instant,
 }
 
 impl PacketsRecv {
@@ -102,19 +102,18 @@ impl PacketsRecv {
             reset: None,
             discarding: false,
             counts: Counts::default(),
-            told: 0,
-            told_at: Instant::ZERO,
+            reported: 0,
+            reported_at: Instant::ZERO,
         }
     }
 
-    /// Is there news of how messages fared, after a while in which the peer was told nothing of it?
-    /// Then it is told now.
+    /// Has the report of messages changed, and was there none for a while? Then it goes out now.
     pub(crate) fn reports(&mut self, now: Instant) -> bool {
         // Each of them only grows.
-        let news = self.counts.missed() + self.counts.late + self.counts.duplicates;
-        let due = news != self.told && now.since(self.told_at) >= REPORT_EVERY;
+        let sum = self.counts.missed() + self.counts.late + self.counts.duplicates;
+        let due = sum != self.reported && now.since(self.reported_at) >= REPORT_EVERY;
         if due {
-            (self.told, self.told_at) = (news, now);
+            (self.reported, self.reported_at) = (sum, now);
         }
         due
     }

@@ -90,7 +90,7 @@ struct Message {
     expires: Instant,
     /// Bytes cut into symbols.
     cut: u32,
-    /// It was cut to its end (told apart from `cut` for empty messages).
+    /// It was cut to its end (distinguished from `cut` for empty messages).
     cut_whole: bool,
     acked: RangeSet,
     /// Symbols whose first transmission was lost.

@@ -38,7 +38,7 @@ struct Queue {
     fresh: VecDeque<Assigned>,
     bytes: u64,
     copies: usize,
-    /// What [`Queues::account`] told last.
+    /// What [`Queues::account`] said last.
     stake: Stake,
     /// The path takes nothing more for now; the queue goes once that is accounted.
     forgotten: bool,
@@ -159,13 +159,13 @@ impl Queues {
         }
     }
 
-    /// Tells for each path what [`account`](Self::account) told last, and that nothing is known of
+    /// Says for each path what [`account`](Self::account) said last, and that nothing is known of
     /// it any more.
-    pub(crate) fn withdraw(&mut self, mut told: impl FnMut(PathId, Stake)) {
+    pub(crate) fn withdraw(&mut self, mut accounted: impl FnMut(PathId, Stake)) {
         for (path, queue) in &mut self.queues {
             let stake = core::mem::take(&mut queue.stake);
             if stake != Stake::default() {
-                told(*path, stake);
+                accounted(*path, stake);
             }
         }
     }

@@ -78,17 +78,17 @@ mod tests {
         for (hold, off) in [(1, 3e3), (80, 14e3)] {
             let mut rng = Rng::new(3).stream("held");
             let mut ceiling = Ceiling::default();
-            let (mut delay, mut told) = (0.0, Vec::new());
+            let (mut delay, mut seen) = (0.0, Vec::new());
             for n in 0..100_000 {
                 // 20 to 100 ms, for the same number of packets each.
                 if n % hold == 0 {
                     delay = 20e3 + 80e3 * rng.uniform();
                 }
                 ceiling.sample(delay);
-                told.push(ceiling.percentile());
+                seen.push(ceiling.percentile());
             }
-            told.sort_by(f64::total_cmp);
-            let [low, high] = [told[10_000], told[90_000]];
+            seen.sort_by(f64::total_cmp);
+            let [low, high] = [seen[10_000], seen[90_000]];
             assert!(low > 96e3 - off && high < 96e3 + off, "{low} {high}");
         }
     }

@@ -71,10 +71,10 @@ pub struct PathParams {
     /// Round-trip time that the carrier's handshake measured, if it did. A path that comes with
     /// one has proved both directions and is active at once.
     pub rtt: Option<marline_base::Duration>,
-    /// The carrier controls congestion itself, and [`Session::carrier_told`] says how that
+    /// The carrier controls congestion itself, and [`Session::on_carrier_state`] says how that
     /// stands: the session's controller of this path is what the carrier reports.
     ///
-    /// [`Session::carrier_told`]: crate::Session::carrier_told
+    /// [`Session::on_carrier_state`]: crate::Session::on_carrier_state
     pub carrier_controls: bool,
     /// The carrier goes on when an address translator gives the path another address, as QUIC does.
     /// Only then the session may learn how long such a path can be quiet in reserve: it finds out

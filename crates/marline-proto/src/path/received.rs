@@ -55,7 +55,7 @@ pub(crate) struct Received {
     /// The last acknowledgement left on another path and has not left on this one.
     echo: bool,
     /// Another path acknowledged all packets up to this one.
-    told_elsewhere: Option<u64>,
+    reported_elsewhere: Option<u64>,
     silence: Silence,
 }
 
@@ -143,8 +143,8 @@ impl Received {
     /// The acknowledgement to send now; [`Received::on_ack_sent`] must follow once it left.
     pub(crate) fn ack(&self, path: PathId, now: Instant) -> Option<Ack> {
         let (largest, at) = self.largest?;
-        let ranges = self.told(largest);
-        let is_told = |packet| ranges.iter().any(|range| range.contains(&packet));
+        let ranges = self.reported(largest);
+        let is_reported = |packet| ranges.iter().any(|range| range.contains(&packet));
         let arrival = |packet, at: Instant| Arrival {
             packet,
             at_us: at.as_micros(),
@@ -155,8 +155,8 @@ impl Received {
         }
         // Nearly always that is their order.
         let latest_first = self.unreported.iter().rev();
-        let told = latest_first.filter(|(packet, _)| is_told(*packet));
-        arrivals.extend(told.map(|(packet, at)| arrival(*packet, *at)));
+        let reported = latest_first.filter(|(packet, _)| is_reported(*packet));
+        arrivals.extend(reported.map(|(packet, at)| arrival(*packet, *at)));
         arrivals.sort_unstable_by_key(|a| core::cmp::Reverse(a.packet));
         Some(Ack {
             path,
@@ -169,8 +169,8 @@ impl Received {
     /// The ranges that the next acknowledgement reports, descending: the range of the `largest`
     /// packet, and those with anything that was new in one of the last acknowledgements, the latest
     /// first.
-    fn told(&self, largest: u64) -> Vec<RangeInclusive<u64>> {
-        let mut told: Vec<RangeInclusive<u64>> = Vec::with_capacity(1);
+    fn reported(&self, largest: u64) -> Vec<RangeInclusive<u64>> {
+        let mut reported: Vec<RangeInclusive<u64>> = Vec::with_capacity(1);
         let newest = self
             .ranges
             .range_of(largest)
@@ -184,21 +184,21 @@ impl Received {
         let ages = (0..times).map(|age| (self.coming + TIMES_REPORTED - age) % TIMES_REPORTED);
         // What the range of the largest packet holds is reported with it.
         let older = |new: &&RangeSet| new.first().is_some_and(|range| range.start < newest);
-        let news = ages.map(|place| &self.new[place]).filter(older);
-        let news = news.flat_map(RangeSet::iter_descending);
-        for packet in core::iter::once(largest).chain(news.map(|range| range.start)) {
-            if told.len() == RANGES_REPORTED {
+        let fresh = ages.map(|place| &self.new[place]).filter(older);
+        let fresh = fresh.flat_map(RangeSet::iter_descending);
+        for packet in core::iter::once(largest).chain(fresh.map(|range| range.start)) {
+            if reported.len() == RANGES_REPORTED {
                 break;
             }
             // What is below the floor is not reported.
-            if !told.iter().any(|range| range.contains(&packet))
+            if !reported.iter().any(|range| range.contains(&packet))
                 && let Some(range) = self.ranges.range_of(packet)
             {
-                told.push(range.start..=range.end - 1);
+                reported.push(range.start..=range.end - 1);
             }
         }
-        told.sort_unstable_by_key(|range| core::cmp::Reverse(*range.start()));
-        told
+        reported.sort_unstable_by_key(|range| core::cmp::Reverse(*range.start()));
+        reported
     }
 
     /// An acknowledgement was written, `elsewhere` than on the path itself.
@@ -221,13 +221,13 @@ impl Received {
 
     /// Did something arrive since another path acknowledged this one? For the first packets no
     /// other path does: the first round trips that the peer measures should be the path's own.
-    pub(crate) fn is_untold_elsewhere(&self) -> bool {
-        self.seen > EAGER && self.largest.map(|(largest, _)| largest) > self.told_elsewhere
+    pub(crate) fn is_unreported_elsewhere(&self) -> bool {
+        self.seen > EAGER && self.largest.map(|(largest, _)| largest) > self.reported_elsewhere
     }
 
     /// Another path acknowledged all that arrived.
-    pub(crate) fn on_told_elsewhere(&mut self) {
-        self.told_elsewhere = self.largest.map(|(largest, _)| largest);
+    pub(crate) fn on_reported_elsewhere(&mut self) {
+        self.reported_elsewhere = self.largest.map(|(largest, _)| largest);
     }
 
     /// When the peer must learn, by the quickest way back, that nothing arrives any more; `None` if
@@ -255,8 +255,8 @@ impl Received {
     }
 
     /// The silence was reported to the peer.
-    pub(crate) fn on_silence_told(&mut self) {
-        self.silence.on_told();
+    pub(crate) fn on_silence_reported(&mut self) {
+        self.silence.on_report();
     }
 
     /// The last acknowledgement went another way only; it has to go this one, too.
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_told_at_once_whatever_packet_showed_it() {
+    fn a_gap_is_reported_at_once_whatever_packet_showed_it() {
         let mut received = warm();
         let now = Instant::from_millis(3);
         received.insert(EAGER + 1, now);
@@ -340,16 +340,16 @@ mod tests {
         };
         assert!(!arrive(&mut received, EAGER));
         assert!(arrive(&mut received, EAGER + 2));
-        assert!(arrive(&mut received, EAGER + 3), "it was not told yet");
+        assert!(arrive(&mut received, EAGER + 3), "it was not reported yet");
         received.on_ack_sent(true);
-        assert!(!arrive(&mut received, EAGER + 4), "it was told");
+        assert!(!arrive(&mut received, EAGER + 4), "it was reported");
         assert!(!arrive(&mut received, EAGER + 6), "the own way's turn");
         received.on_ack_sent(false);
         assert!(arrive(&mut received, EAGER + 8));
     }
 
     #[test]
-    fn every_packet_is_reported_so_many_times_and_then_is_old_news() {
+    fn every_packet_is_reported_some_times_and_then_no_more() {
         let mut received = warm();
         let tells = |received: &Received, packet: u64| {
             let ack = received.ack(PathId(0), Instant::ZERO).unwrap();
@@ -357,22 +357,25 @@ mod tests {
         };
         // Every second packet is lost, one comes late.
         let (early, late) = (EAGER + 1, EAGER + 20);
-        let (mut told_early, mut told_late) = (0, 0);
+        let (mut early_reports, mut late_reports) = (0, 0);
         for n in 0..60 {
             received.insert(early + 2 * n, Instant::ZERO);
             if n == 15 {
                 received.insert(late, Instant::ZERO);
             }
-            told_early += usize::from(tells(&received, early));
-            told_late += usize::from(tells(&received, late));
+            early_reports += usize::from(tells(&received, early));
+            late_reports += usize::from(tells(&received, late));
             received.on_ack_sent(false);
         }
-        assert_eq!((told_early, told_late), (TIMES_REPORTED, TIMES_REPORTED));
+        assert_eq!(
+            (early_reports, late_reports),
+            (TIMES_REPORTED, TIMES_REPORTED)
+        );
         assert!(received.is_duplicate(early), "it is still known");
     }
 
     #[test]
-    fn what_comes_late_is_told_before_what_was_told_often() {
+    fn what_comes_late_is_reported_before_what_was_reported_often() {
         let mut received = warm();
         let arrive = |received: &mut Received, packet: u64| {
             assert!(received.insert(packet, Instant::ZERO), "{packet} is new");
@@ -380,9 +383,9 @@ mod tests {
             let ack = received.ack(PathId(0), Instant::ZERO).unwrap();
             assert!(ack.ranges.len() <= RANGES_REPORTED);
             assert!(ack.ranges.is_sorted_by(|a, b| a.start() > b.end()));
-            let told = |packet| ack.ranges.iter().any(|range| range.contains(&packet));
-            assert!(ack.arrivals.iter().all(|arrival| told(arrival.packet)));
-            assert!(told(packet) && Some(ack.arrivals[0].packet) == ack.largest());
+            let reported = |packet| ack.ranges.iter().any(|range| range.contains(&packet));
+            assert!(ack.arrivals.iter().all(|arrival| reported(arrival.packet)));
+            assert!(reported(packet) && Some(ack.arrivals[0].packet) == ack.largest());
             received.on_ack_sent(false);
         };
         // Every second packet overtakes 800 others, so that 400 gaps are open all the time.
@@ -395,21 +398,21 @@ mod tests {
     }
 
     #[test]
-    fn of_many_news_the_latest_go_first() {
+    fn of_many_gaps_the_latest_go_first() {
         let mut received = warm();
-        let news: Vec<u64> = (0..60).map(|n| EAGER + 1 + 2 * n).collect();
-        for packet in &news[..30] {
+        let alone: Vec<u64> = (0..60).map(|n| EAGER + 1 + 2 * n).collect();
+        for packet in &alone[..30] {
             received.insert(*packet, Instant::ZERO);
         }
         received.on_ack_sent(false);
-        for packet in &news[30..] {
+        for packet in &alone[30..] {
             received.insert(*packet, Instant::ZERO);
         }
         let ack = received.ack(PathId(0), Instant::ZERO).unwrap();
         let tells = |packet: &u64| ack.ranges.iter().any(|range| range.contains(packet));
-        assert!(news[30..].iter().all(tells), "the latest");
-        let told = news[..30].iter().filter(|packet| tells(packet)).count();
-        assert_eq!(told, RANGES_REPORTED - 30);
+        assert!(alone[30..].iter().all(tells), "the latest");
+        let reported = alone[..30].iter().filter(|packet| tells(packet)).count();
+        assert_eq!(reported, RANGES_REPORTED - 30);
     }
 
     #[test]

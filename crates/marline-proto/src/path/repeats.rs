@@ -59,17 +59,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_enough_is_told_once_by_its_newest() {
+    fn what_is_old_enough_is_repeated_once_by_its_newest() {
         let mut repeats = Repeats::default();
         let (at, age) = (Instant::from_millis, Duration::from_millis(50));
         for n in 1..=4 {
             repeats.push(at(10 * n), ack(n));
         }
         assert_eq!(repeats.take(at(59), age), None);
-        let told = repeats.take(at(85), age).unwrap();
-        assert_eq!(told.largest(), Some(3));
-        assert_eq!(told.delay_us, 300, "it says what was then");
-        assert_eq!(told.arrivals.len(), 1);
+        let repeated = repeats.take(at(85), age).unwrap();
+        assert_eq!(repeated.largest(), Some(3));
+        assert_eq!(repeated.delay_us, 300, "it says what was then");
+        assert_eq!(repeated.arrivals.len(), 1);
         assert_eq!(repeats.take(at(85), age), None);
         assert_eq!(repeats.take(at(90), age).unwrap().largest(), Some(4));
     }

@@ -21,7 +21,7 @@ const LEAST_GAP: f64 = 1e6;
 const LONGEST: Duration = Duration::from_millis(100);
 /// A silence is reported again after each further gap, as long as it may be a burst: the report may
 /// be lost, and more is missing by then.
-const TOLD: u32 = LONGEST_BURST as u32;
+const REPORTS: u32 = LONGEST_BURST as u32;
 /// Weight of a gap in the mean one.
 const GAIN: f64 = 1.0 / 8.0;
 /// Gaps are even if they differ from the mean one by no more than this share of it, on average.
@@ -58,7 +58,7 @@ pub(super) struct Silence {
     /// The largest number that had arrived when packets were judged last.
     passed: Option<(Instant, u64)>,
     /// How often the present silence was reported.
-    told: u32,
+    reports: u32,
 }
 
 impl Silence {
@@ -112,7 +112,7 @@ impl Silence {
 
     /// The packet asks for an acknowledgement: others will follow as they did before.
     pub(super) fn on_eliciting(&mut self, now: Instant) {
-        self.told = 0;
+        self.reports = 0;
         if let Some(last) = self.last.replace(now) {
             let gap = nanos_f64(now.since(last).min(LONGEST));
             let off = (gap - self.spacing).abs().min(BURST * self.spacing);
@@ -124,7 +124,7 @@ impl Silence {
     /// When the peer must learn that nothing arrives; `None` where a silence would not mean losses.
     pub(super) fn due(&self) -> Option<Instant> {
         // Asked for each datagram, and nearly always nothing is missing.
-        if self.missing.fraction() <= LOSSY || self.told >= TOLD {
+        if self.missing.fraction() <= LOSSY || self.reports >= REPORTS {
             return None;
         }
         let last = self.last?;
@@ -132,13 +132,13 @@ impl Silence {
         if !even {
             return None;
         }
-        let gaps = SILENT_GAPS + f64::from(self.told);
+        let gaps = SILENT_GAPS + f64::from(self.reports);
         let silence = Duration::from_nanos((gaps * self.spacing.max(LEAST_GAP)) as u64);
         (silence < LONGEST).then(|| last + silence)
     }
 
-    pub(super) fn on_told(&mut self) {
-        self.told += 1;
+    pub(super) fn on_report(&mut self) {
+        self.reports += 1;
     }
 }
 
@@ -174,12 +174,12 @@ mod tests {
     }
 
     #[test]
-    fn it_is_told_after_a_gap_and_a_half_and_again_until_it_is_old() {
+    fn it_is_reported_after_a_gap_and_a_half_and_again_until_it_is_old() {
         let (mut silence, last) = after(lossy, |n| GAP * n);
-        for told in 0..u64::from(TOLD) {
+        for reports in 0..u64::from(REPORTS) {
             let due = due_us(&silence, last).unwrap();
-            assert!(due.abs_diff(GAP * 3 / 2 + told * GAP) < 100, "{due}");
-            silence.on_told();
+            assert!(due.abs_diff(GAP * 3 / 2 + reports * GAP) < 100, "{due}");
+            silence.on_report();
         }
         assert_eq!(silence.due(), None);
         let now = last + Duration::from_millis(30);
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn one_loss_is_remembered_for_some_hundred_packets() {
-        let told_after = |packets: u64| {
+        let reported_after = |packets: u64| {
             let mut silence = Silence::default();
             for n in 0..packets {
                 let now = Instant::from_micros(GAP * n);
@@ -198,8 +198,8 @@ mod tests {
             }
             silence.due().is_some()
         };
-        assert!(told_after(700));
-        assert!(!told_after(1_200));
+        assert!(reported_after(700));
+        assert!(!reported_after(1_200));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How long a path's datagrams may be: what its carrier takes, unless long ones vanish.
 //!
 //! A carrier searches for the largest size that passes (RFC 8899), and finds that a path has shrunk
-//! by what it is told of losses: late, as it knows neither timers nor probes of the session. Here
+//! by what it learns of losses: late, as it knows neither timers nor probes of the session. Here
 //! a path has *shrunk* when several long datagrams in a row were lost over a round trip while a
 //! short one that left after the first of them arrived. From then on datagrams are no longer than
 //! what the path began with, which always passes. A padded ping of the full size goes now and then:

@@ -27,7 +27,7 @@ use super::size::DatagramSize;
 use super::trips::Timing;
 use super::view::PathView;
 use super::{Health, PathParams, PathState, Reason, Trial};
-use crate::congestion::carrier::Told;
+use crate::congestion::carrier::Reported;
 use crate::congestion::{self, CarrierState, Controller};
 use crate::law::PathLaw;
 use crate::wire::PathId;
@@ -69,8 +69,8 @@ pub(crate) struct Path {
     pub(crate) reason: Reason,
     /// The state that was announced last, and when it came about.
     pub(crate) announced: (PathState, Instant),
-    /// When observers were told last how it stands.
-    pub(crate) metrics_told: Option<Instant>,
+    /// When observers got metrics last.
+    pub(crate) metrics_at: Option<Instant>,
     pub(crate) standby_local: bool,
     pub(crate) standby_remote: bool,
     /// Sequence number of the last PATH_STATUS sent and of the newest received, plus one.
@@ -136,7 +136,7 @@ pub(crate) struct Path {
     /// The carrier's queue is full; the carrier will report when there is room.
     pub(crate) blocked: bool,
     /// What the carrier reported of its own congestion control, where it has one.
-    told: Option<Told>,
+    reported: Option<Reported>,
     pub(crate) counters: PathCounters,
 }
 
@@ -163,7 +163,7 @@ impl Path {
             health,
             reason: Reason::Borrowed(reason),
             announced: (PathState::Validating, now),
-            metrics_told: None,
+            metrics_at: None,
             standby_local: params.standby,
             standby_remote: false,
             status_sent: 0,
@@ -205,7 +205,7 @@ impl Path {
             own_trip: None,
             look_again: None,
             blocked: false,
-            told: params.carrier_controls.then(Told::default),
+            reported: params.carrier_controls.then(Reported::default),
             counters: PathCounters::default(),
         };
         path.rate = path.expected_rate();
@@ -395,14 +395,15 @@ impl Path {
 
     /// Bytes that count against the controller's window.
     pub(crate) fn in_flight(&self) -> u64 {
-        self.told
-            .map_or_else(|| self.ledger.in_flight(), |told| told.in_flight())
+        self.reported
+            .map_or_else(|| self.ledger.in_flight(), |reported| reported.in_flight())
     }
 
     /// What a carrier that delivers everything needs to send a lost packet again by itself: a round
     /// trip, by which all that follows is late and nothing is wrong.
     pub(crate) fn mending(&self) -> Duration {
-        self.told.map_or(Duration::ZERO, |_| self.rtt.smoothed())
+        self.reported
+            .map_or(Duration::ZERO, |_| self.rtt.smoothed())
     }
 
     /// How many of the oldest open packets from number `from` on, rescued ones left out, are taken
@@ -423,12 +424,12 @@ impl Path {
 
     /// The carrier's own congestion control is in this state; false if nothing changed.
     pub(crate) fn on_carrier(&mut self, now: Instant, state: &CarrierState) -> bool {
-        if self.told.is_none() {
+        if self.reported.is_none() {
             return false;
         }
         let stands = |path: &Self| (path.in_flight(), path.controller.window(), path.rate);
         let before = stands(self);
-        self.told = Some(Told::new(state));
+        self.reported = Some(Reported::new(state));
         self.controller.on_carrier(state);
         self.repace(now);
         before != stands(self)
@@ -438,8 +439,8 @@ impl Path {
         let size = u64::from(packet.size);
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += size;
-        if let Some(told) = &mut self.told {
-            told.on_sent(size);
+        if let Some(reported) = &mut self.reported {
+            reported.on_sent(size);
         }
         if packet.eliciting {
             self.last_eliciting_sent = now;

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_largest_was_told_before_teaches_only_of_the_others() {
+    fn what_was_reported_before_the_largest_teaches_only_of_the_others() {
         let ack = ack(&[(9, 540), (7, 542)]);
         let mean = overtaken(ms(73), &ack, &acked(&[7])).unwrap();
         assert_eq!(mean.as_micros(), 58_000);

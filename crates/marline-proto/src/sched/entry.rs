@@ -22,7 +22,7 @@ pub struct Entry {
     pub help: &'static str,
     /// Flow kinds that it can serve.
     pub kinds: &'static [FlowKind],
-    /// What it can be told besides its name.
+    /// Its options.
     pub options: &'static [OptionSpec],
     /// Makes one; [`Choice::make`] calls it.
     pub new: Constructor,

@@ -299,12 +299,12 @@ impl Hedge {
         self.target.taken_back(again);
         self.target.observe(now, plan.needed_rate(), plan.unsent());
         let paths = plan.paths();
-        // A clock that not all paths have told cannot be compared.
-        let told = paths.iter().all(|p| p.forecast.is_some());
+        // A clock that not all paths know cannot be compared.
+        let comparable = paths.iter().all(|p| p.forecast.is_some());
         let starves = plan.unsent() as f64 > STARVING * self.target.bytes_per_second();
         let mut lanes: SmallVec<[Lane; 4]> = SmallVec::new();
         for path in paths {
-            let known = path.forecast.as_ref().filter(|_| told);
+            let known = path.forecast.as_ref().filter(|_| comparable);
             let own = self.own.on(now, path.id, path.srtt) as f64;
             lanes.push(Lane::new(now, path, own, known, self.silence, !starves));
         }

@@ -53,14 +53,14 @@ impl Session {
                 let hurries = owner != index && self.is_quicker(index, owner);
                 let path = &mut self.paths[owner];
                 if alarms {
-                    path.received.on_silence_told();
+                    path.received.on_silence_reported();
                 }
                 if carries || echoes || alarms && owner == index {
                     path.received.on_ack_sent(owner != index);
                 }
                 if owner != index {
                     path.received.on_relayed();
-                    path.received.on_told_elsewhere();
+                    path.received.on_reported_elsewhere();
                 }
                 if hurries {
                     for hurried in &mut path.hurried {
@@ -94,9 +94,9 @@ impl Session {
                 self.repeat_ack(now, owner, index, draft);
             }
             let received = &self.paths[owner].received;
-            let untold = !is_quicker && received.is_untold_elsewhere();
-            if untold && self.write_ack(now, owner, draft).is_some() {
-                self.paths[owner].received.on_told_elsewhere();
+            let unreported = !is_quicker && received.is_unreported_elsewhere();
+            if unreported && self.write_ack(now, owner, draft).is_some() {
+                self.paths[owner].received.on_reported_elsewhere();
             }
         }
     }
@@ -111,8 +111,8 @@ impl Session {
         }
     }
 
-    /// Says again what went a quicker way, as it was: news of its own would reach the peer before
-    /// the path's own way back, by which round trips are measured.
+    /// Says again what went a quicker way, as it was: a report of its own would reach the peer
+    /// before the path's own way back, by which round trips are measured.
     fn repeat_hurried(&mut self, now: Instant, owner: usize, draft: &mut Draft<'_>) {
         for (hurried, age) in self.paths[owner].hurried.iter_mut().zip(AGAIN) {
             if let Some(ack) = hurried.take(now, age) {
@@ -152,7 +152,7 @@ impl Session {
         due.filter(|_| self.quickest().is_some())
     }
 
-    /// The path by which news are there first.
+    /// The path by which a report is there first.
     fn quickest(&self) -> Option<usize> {
         let usable = self.paths.usable().filter(|&i| !self.paths[i].blocked);
         usable.min_by_key(|&i| self.paths[i].rtt.smoothed())
@@ -202,7 +202,7 @@ impl Session {
             draft.eliciting |= frame.is_ack_eliciting();
             draft.frames.push(SentFrame::Control(control));
             self.egress.control.remove(&control);
-            self.note_told(control);
+            self.note_sent(control);
         }
     }
 }

@@ -7,8 +7,8 @@ use crate::event::{CloseReason, Event};
 use crate::wire::{Close, MAX_REASON, PathId, close_code};
 
 impl Session {
-    /// Ends the session: the peer is told once on every path, and [`Event::Closed`] follows when
-    /// those datagrams were polled. `reason` is cut to 256 bytes.
+    /// Ends the session: each path carries that once, and [`Event::Closed`] follows when those
+    /// datagrams were polled. `reason` is cut to 256 bytes.
     pub fn close(&mut self, code: u64, reason: &str) {
         let mut end = reason.len().min(MAX_REASON);
         while !reason.is_char_boundary(end) {

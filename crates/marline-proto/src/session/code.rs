@@ -34,7 +34,7 @@ struct Horizon {
     again: Instant,
     /// Half a round trip of each path that can be counted on.
     ways: SmallVec<[(PathId, Duration); 4]>,
-    /// When the receiver should have told what came out of repair symbols that left by now.
+    /// When the receiver should have reported what came out of repair symbols that left by now.
     until: Instant,
 }
 
@@ -210,18 +210,18 @@ impl Session {
         if recovered {
             self.egress.control.insert(Control::CodeStatus(id));
             self.timers.wake();
-        } else if decoder.has_news() {
+        } else if decoder.has_changed() {
             self.egress.asides.insert(Control::CodeStatus(id));
         }
     }
 
     /// A CODE_STATUS was written.
-    pub(super) fn note_told(&mut self, control: Control) {
+    pub(super) fn note_sent(&mut self, control: Control) {
         if let Control::CodeStatus(id) = control
             && let Some(flow) = self.flows.get_mut(&id)
             && let Some(decoder) = &mut flow.decoder
         {
-            decoder.on_told(decoder.status(id));
+            decoder.on_reported(decoder.status(id));
             self.egress.asides.remove(&control);
         }
     }

@@ -1,5 +1,5 @@
 //! Control frames that must arrive: what is due is remembered by name and written from the state
-//! of the moment when it is sent, so that a retransmission never carries old news.
+//! of the moment when it is sent, so that a retransmission never carries what is outdated.
 
 use marline_base::Duration;
 

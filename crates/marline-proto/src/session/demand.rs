@@ -3,9 +3,9 @@
 //! Windows and rates are sought from a first guess, which is too little for a stream of some Mb/s
 //! over a path of 160 ms, and too much for one that carries hardly a megabit. A stream's rate is
 //! known long before, from its application or from its first moments. So each path of unknown
-//! capacity is told its share of that.
+//! capacity learns its share of that.
 //!
-//! Each path of unknown capacity is told half as much again as its share of the rate. `bbr-gentle`
+//! Each path of unknown capacity is given half as much again as its share of the rate. `bbr-gentle`
 //! begins with that instead of 2 Mb/s. The window of a path that was never filled counts for no
 //! more rate than what was asked, or a quarter more than what the path carried: the window doubles
 //! although the stream uses only a part of it. While the capacity is sought, only a queue shows it:

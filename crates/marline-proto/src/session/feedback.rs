@@ -51,8 +51,8 @@ impl Session {
         let delay = Duration::from_micros(ack.delay_us).min(max_ack_delay);
         if via == ack.path {
             if let Some(sent) = ack.largest().and_then(|number| path.relayed.take(number)) {
-                // The peer wrote this when another path had told it: of its promise that says
-                // nothing.
+                // The peer wrote this when another path had brought the report: of its promise that
+                // says nothing.
                 let delay = Duration::from_micros(ack.delay_us);
                 path.on_own_way_back(now, sent, delay);
             }
@@ -179,11 +179,11 @@ impl Session {
     /// Tells observers how a path stands, if some time has passed.
     fn tell_metrics(&mut self, now: Instant, index: usize) {
         let path = &mut self.paths[index];
-        let due = path.metrics_told.is_none_or(|at| now.since(at) >= METRICS);
+        let due = path.metrics_at.is_none_or(|at| now.since(at) >= METRICS);
         if !due || !self.observer.listens() {
             return;
         }
-        path.metrics_told = Some(now);
+        path.metrics_at = Some(now);
         let metrics = PathMetrics {
             path: path.id,
             srtt: path.rtt.smoothed(),
@@ -353,7 +353,7 @@ impl Session {
                 if let Some(flow) = self.flows.get_mut(&id) {
                     flow.announced = true;
                 }
-                // A copy of the same news may still be due.
+                // A copy of the same report may still be due.
                 self.egress.control.remove(&control);
             }
             Control::ResetFlow(id) => {

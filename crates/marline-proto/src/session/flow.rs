@@ -65,7 +65,7 @@ pub(super) struct Flow {
     pub(super) lost: VecDeque<Symbol>,
     /// Source symbols taken back from paths, oldest first: the head of the backlog.
     pub(super) returned: VecDeque<Symbol>,
-    /// The peer was told that the flow exists (or told us).
+    /// The peer knows that the flow exists (or it has said so).
     pub(super) announced: bool,
     /// We gave the sending half up, with this code.
     pub(super) reset: Option<u64>,
@@ -73,8 +73,8 @@ pub(super) struct Flow {
     pub(super) reset_acked: bool,
     /// We asked the peer to stop sending, with this code.
     pub(super) stopped: Option<u64>,
-    /// The application was told that there is something to read, and has not read up since.
-    pub(super) readable_told: bool,
+    /// The application knows that there is something to read, and has not read up since.
+    pub(super) readable_announced: bool,
     /// Since when something waits to be read and nothing was.
     pub(super) unread_since: Option<Instant>,
     /// Since when something is to be sent and nothing was acknowledged.

@@ -140,7 +140,7 @@ impl Session {
             reset: None,
             reset_acked: false,
             stopped: None,
-            readable_told: false,
+            readable_announced: false,
             unread_since: None,
             unacked_since: None,
             accounted: (0, 0),
@@ -423,7 +423,7 @@ impl Session {
                 self.renew_stream(now, id);
                 self.renew_credit(id);
             }
-            Chunk::Blocked => flow.readable_told = false,
+            Chunk::Blocked => flow.readable_announced = false,
             Chunk::Finished | Chunk::Reset(_) => {
                 flow.end_read = true;
                 self.reap(id);
@@ -462,7 +462,7 @@ impl Session {
             self.reap(id);
             return Chunk::Finished;
         }
-        flow.readable_told = false;
+        flow.readable_announced = false;
         Chunk::Blocked
     }
 

@@ -20,12 +20,12 @@ use crate::wire::{
 };
 
 /// What a frame brings of a flow, for observers.
-struct News {
+struct Brought {
     flow: FlowId,
     symbol: Option<Symbol>,
 }
 
-impl News {
+impl Brought {
     fn of(frame: &Frame<'_>) -> Option<Self> {
         let symbol = |unit, offset, data: &[u8]| {
             let len = data.len() as u32;
@@ -126,9 +126,13 @@ impl Session {
                     }
                     eliciting |= frame.is_ack_eliciting();
                     asked |= matches!(frame, Frame::Ping);
-                    let news = self.observer.listens().then(|| News::of(&frame)).flatten();
+                    let brought = self
+                        .observer
+                        .listens()
+                        .then(|| Brought::of(&frame))
+                        .flatten();
                     self.on_frame(now, id, datagram, frame);
-                    if let Some(News { flow, symbol }) = news {
+                    if let Some(Brought { flow, symbol }) = brought {
                         self.tell_progress(now, flow, symbol);
                     }
                 }
@@ -405,7 +409,7 @@ impl Session {
             return;
         };
         // Of an application that has not read up: it may wait for something else.
-        if flow.readable_told {
+        if flow.readable_announced {
             self.events.push_back(Event::FlowReadable(reset.flow));
         }
         match &mut flow.recv {
@@ -502,8 +506,8 @@ impl Session {
         if let Some(flow) = self.flows.get_mut(&id) {
             if flow.stopped.is_some() {
                 self.discard(id);
-            } else if flow.recv.is_readable() && !flow.readable_told {
-                flow.readable_told = true;
+            } else if flow.recv.is_readable() && !flow.readable_announced {
+                flow.readable_announced = true;
                 self.events.push_back(Event::FlowReadable(id));
             }
         }

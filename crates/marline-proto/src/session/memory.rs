@@ -240,7 +240,7 @@ impl Session {
             flow.stopped = Some(code);
             self.egress.control.insert(Control::StopSending(id));
         }
-        flow.readable_told = true;
+        flow.readable_announced = true;
         self.timers.wake();
         self.events.push_back(Event::FlowReadable(id));
         self.events.push_back(Event::FlowStopped(id, code));

@@ -56,7 +56,7 @@ impl Session {
     /// `None` has it measured: schedulers do, and of a flow of messages with a lifetime and without
     /// [a bounded queue](crate::FlowOptions::queue), whose writer is not held back, the events tell
     /// whether the paths carry what is written, once that was seen for two seconds. Of other flows
-    /// nothing is told then.
+    /// nothing is announced then.
     pub fn set_needed_rate(&mut self, id: FlowId, rate: Option<Rate>) {
         let Some(flow) = self.flows.get_mut(&id) else {
             return;
@@ -122,14 +122,14 @@ impl Session {
                 carried: flow.carried(),
                 rates,
             };
-            let news = watch.look(now, &look);
+            let change = watch.look(now, &look);
             match watch.next {
                 Some(at) => *first = Reverse((at, id)),
                 None => {
                     PeekMut::pop(first);
                 }
             }
-            match news {
+            match change {
                 Some(Some(capacity)) => {
                     let flow = id;
                     self.events

@@ -338,7 +338,7 @@ impl Session {
                 frame.encode(draft.buf);
                 draft.eliciting = true;
                 draft.frames.push(sent);
-                self.note_told(control);
+                self.note_sent(control);
             }
             self.egress.control.remove(&control);
         }

@@ -106,7 +106,7 @@ impl Session {
     }
 
     /// Removes a path at once: its carrier is gone or the user wants it gone. What was in flight on
-    /// it is sent again on others. The peer is told over another path.
+    /// it is sent again on others. The peer learns it over another path.
     ///
     /// # Errors
     /// [`PathError::Unknown`].
@@ -271,9 +271,9 @@ impl Session {
     /// The carrier of a path that [controls congestion itself](PathParams::carrier_controls) tells
     /// how that stands: best whenever the session has been handed something or polled, so that
     /// what it believes to be in flight is true.
-    pub fn carrier_told(&mut self, now: Instant, id: PathId, state: &CarrierState) {
-        let news = self.path_mut(id).is_some_and(|p| p.on_carrier(now, state));
-        if news {
+    pub fn on_carrier_state(&mut self, now: Instant, id: PathId, state: &CarrierState) {
+        let changed = self.path_mut(id).is_some_and(|p| p.on_carrier(now, state));
+        if changed {
             self.timers.wake_paths();
             self.planning.widen(Scope::All);
         }

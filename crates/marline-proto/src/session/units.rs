@@ -36,7 +36,7 @@ pub struct Accepted {
 impl Session {
     /// Writes a block to a flow of blocks.
     ///
-    /// Its fate is told by [`Event::UnitSettled`]. At its deadline what was not sent of it is
+    /// Its fate comes with [`Event::UnitSettled`]. At its deadline what was not sent of it is
     /// dropped; what is under way may still complete it, late.
     ///
     /// # Errors
@@ -260,7 +260,7 @@ impl Session {
             match &received {
                 Received::Piece(piece) => flow.counters.read_bytes += piece.data.len() as u64,
                 Received::Gone { .. } => {}
-                Received::Blocked => flow.readable_told = false,
+                Received::Blocked => flow.readable_announced = false,
                 Received::Finished | Received::Reset(_) => flow.end_read = true,
             }
         }

@@ -16,7 +16,7 @@ use marline_base::{Duration, Instant, Rate};
 
 use crate::flow::WriteRate;
 
-/// A flow that has just begun is looked at so soon, and what it needs is not told from less.
+/// A flow that has just begun is looked at so soon, and what it needs is not known from less.
 const SOON: Duration = Duration::from_millis(20);
 /// How often a flow is looked at then, all flows at the same times.
 const TICK: Duration = Duration::from_millis(50);
@@ -35,7 +35,7 @@ const FREE: Duration = Duration::from_millis(20);
 const MET_AFTER: Duration = Duration::from_secs(1);
 /// though more may wait for less than this: frames come at once, and key frames are long.
 const STANDS: Duration = Duration::from_millis(500);
-/// While the target is missed, its application is told again so often at most,
+/// While the target is missed, its application is notified again so often at most,
 const AGAIN: Duration = Duration::from_millis(500);
 /// and only of a rate that differs by this share.
 const DIFFERS: f64 = 0.2;
@@ -57,9 +57,9 @@ pub(super) struct Look {
     pub(super) rates: Rate,
 }
 
-/// A rate that was told.
+/// A capacity that was announced.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Told {
+struct Announced {
     at: Instant,
     capacity: Rate,
 }
@@ -77,7 +77,7 @@ pub(super) struct Watch {
     free: Since,
     /// Since when it has not been free, if it is not.
     busy: Option<Instant>,
-    missed: Option<Told>,
+    missed: Option<Announced>,
     written: u64,
     /// The last look that found something written.
     wrote: Instant,
@@ -204,12 +204,12 @@ impl Watch {
                 let lacks = got(held) < target;
                 (proved && lacks).then(|| Some(self.tell(now, got(held))))
             }
-            (Some(told), Some(held), _)
-                if now.since(told.at) >= AGAIN && now.since(held.0) >= MISSED_AFTER =>
+            (Some(announced), Some(held), _)
+                if now.since(announced.at) >= AGAIN && now.since(held.0) >= MISSED_AFTER =>
             {
                 let capacity = got(held);
                 self.held = Some((now, look.carried));
-                let [new, old] = [capacity, told.capacity].map(|rate| rate.as_bps() as f64);
+                let [new, old] = [capacity, announced.capacity].map(|rate| rate.as_bps() as f64);
                 let differs = (new - old).abs() > old.max(1.0) * DIFFERS;
                 let tells = differs && capacity < target;
                 tells.then(|| Some(self.tell(now, capacity)))
@@ -227,7 +227,7 @@ impl Watch {
     }
 
     fn tell(&mut self, now: Instant, capacity: Rate) -> Rate {
-        self.missed = Some(Told { at: now, capacity });
+        self.missed = Some(Announced { at: now, capacity });
         self.held = None;
         capacity
     }

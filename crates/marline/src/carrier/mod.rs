@@ -28,7 +28,7 @@
 //! One path has one QUIC connection on its own socket, with a congestion controller that controls
 //! nothing, because Marline windows and paces every path itself. Where UDP is blocked, a TLS
 //! connection over TCP takes its place; there the session leaves congestion control to the kernel
-//! and shows schedulers what the kernel reports (`Session::carrier_told`). Both ends prove raw
+//! and shows schedulers what the kernel reports (`Session::on_carrier_state`). Both ends prove raw
 //! public keys (RFC 7250): the client pins the server's key, the server lists its clients' keys. A
 //! further path joins a session by a proof from the first connection's TLS exporter.
 //!

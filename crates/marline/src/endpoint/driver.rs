@@ -255,7 +255,7 @@ impl Driver {
         let now = self.shared.clock.now();
         for attached in &mut self.attached {
             if let Some(told) = attached.carrier.congestion() {
-                state.session.carrier_told(now, attached.path, &told);
+                state.session.on_carrier_state(now, attached.path, &told);
             }
             let size = attached.carrier.max_datagram();
             if size != attached.max_datagram {

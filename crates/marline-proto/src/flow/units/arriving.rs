@@ -15,7 +15,7 @@ const SPARE: usize = 8;
 #[derive(Debug)]
 pub(super) struct Arriving {
     bytes: Reassembly,
-    /// Length of its symbols, once a repair symbol told.
+    /// Length of its symbols, once a repair symbol showed it.
     shape: Option<Shape>,
     repairs: BTreeMap<u16, Vec<u8>>,
     /// Source symbols that repair symbols brought back, once it is whole.

@@ -51,12 +51,12 @@ pub(super) enum Placed {
     Pieces(Vec<(UnitPiece, u64)>),
     /// Nobody wants it, with the code for its sender.
     Unwanted(u64),
-    /// The object is over; `told`: the application has not heard of that yet.
+    /// The object is over; `is_new`: the application does not know that yet.
     Cancelled {
         code: u64,
         /// Bytes of the units that waited.
         dropped: Vec<u64>,
-        told: bool,
+        is_new: bool,
     },
 }
 
@@ -83,7 +83,7 @@ impl Assembly {
                 Piece::Cancelled(code) => Placed::Cancelled {
                     code,
                     dropped: Vec::new(),
-                    told: false,
+                    is_new: false,
                 },
                 _ => Placed::Unwanted(0),
             });
@@ -94,7 +94,7 @@ impl Assembly {
             return Ok(Placed::Cancelled {
                 code,
                 dropped: object.held.values().map(|(_, size)| *size).collect(),
-                told: object.refused.is_none(),
+                is_new: object.refused.is_none(),
             });
         }
         let object = self.objects.entry(id).or_default();

@@ -16,8 +16,8 @@ use crate::wire::{
     BlockHeading, FlowKind, ObjectHeading, UnitCancel, UnitData, UnitRepair, Verdict,
 };
 
-/// News of units that will not come, kept for an application that does not read; the oldest go.
-const MOST_NEWS: usize = 4_096;
+/// Units that will not come, kept for an application that does not read; the oldest go.
+const MOST_GONE: usize = 4_096;
 
 /// What a flow of units has for its application.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,13 +58,13 @@ pub(crate) struct UnitsRecv {
     done: RangeSet,
     objects: Assembly,
     ready: VecDeque<Ready>,
-    /// How many of these are news.
-    news: usize,
+    /// How many of these are units that will not come.
+    gone: usize,
     /// What the sender is not known to have heard.
     verdicts: BTreeMap<u64, Verdict>,
     /// Units with as many symbols as they have that do not suffice; the sender is to hear of it.
     short: BTreeSet<u64>,
-    /// Units whose verdict is to be told, and credit that came back, since the session asked.
+    /// Units whose verdict is to be reported, and credit that came back, since the session asked.
     due: Vec<u64>,
     freed: u64,
     drop_late: bool,
@@ -93,7 +93,7 @@ impl UnitsRecv {
             done: RangeSet::default(),
             objects: Assembly::default(),
             ready: VecDeque::new(),
-            news: 0,
+            gone: 0,
             verdicts: BTreeMap::new(),
             short: BTreeSet::new(),
             due: Vec::new(),
@@ -282,13 +282,13 @@ impl UnitsRecv {
             Placed::Cancelled {
                 code,
                 dropped,
-                told,
+                is_new,
             } => {
                 for size in dropped {
                     self.give_back(size);
                 }
                 self.give_back(size);
-                if told {
+                if is_new {
                     self.lost += 1;
                     self.tell(heading.object, Fate::Cancelled(code));
                 }
@@ -299,12 +299,12 @@ impl UnitsRecv {
 
     fn tell(&mut self, number: u64, fate: Fate) {
         self.ready.push_back(Ready::Gone(number, fate));
-        self.news += 1;
-        if self.news > MOST_NEWS
+        self.gone += 1;
+        if self.gone > MOST_GONE
             && let Some(oldest) = self.ready.iter().position(|r| matches!(r, Ready::Gone(..)))
         {
             self.ready.remove(oldest);
-            self.news -= 1;
+            self.gone -= 1;
         }
     }
 
@@ -406,7 +406,7 @@ impl UnitsRecv {
                 Received::Piece(piece)
             }
             Some(Ready::Gone(number, fate)) => {
-                self.news -= 1;
+                self.gone -= 1;
                 Received::Gone { number, fate }
             }
             None => match self.reset.or(self.failed) {
@@ -520,7 +520,7 @@ impl UnitsRecv {
                 self.give_back(size);
             }
         }
-        self.news = 0;
+        self.gone = 0;
         for size in self.objects.clear() {
             self.give_back(size);
         }

@@ -33,7 +33,7 @@ impl Repairs {
         self.acked.contains(u64::from(index))
     }
 
-    /// Whether that was news.
+    /// Whether that was new.
     pub(super) fn on_acked(&mut self, index: u16) -> bool {
         self.on_lost(index);
         let index = u64::from(index);

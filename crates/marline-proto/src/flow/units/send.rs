@@ -446,7 +446,7 @@ impl UnitsSend {
         }
     }
 
-    /// Sends no more of a unit; its receiver is told, and says what became of it.
+    /// Sends no more of a unit; its receiver is informed, and says what became of it.
     pub(super) fn give_up(&mut self, number: u64, code: Option<u64>) {
         self.withdraw(number);
         let Some(unit) = self.units.get_mut(&number) else {
@@ -555,7 +555,7 @@ impl UnitsSend {
         self.finished = true;
     }
 
-    /// May the receiver be told how many units there were? Only once all are settled: to give an
+    /// May the receiver learn how many units there were? Only once all are settled: to give an
     /// object up takes another unit.
     pub(crate) fn is_finish_due(&self) -> bool {
         self.finished && self.units.is_empty() && self.objects.is_empty()

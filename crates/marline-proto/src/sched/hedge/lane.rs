@@ -76,7 +76,7 @@ impl Lane {
         bound: bool,
     ) -> Self {
         // Without a forecast, what the round trip says; nothing of how sure that is.
-        let told = known.copied().unwrap_or(ArrivalForecast {
+        let forecast = known.copied().unwrap_or(ArrivalForecast {
             offset_us: micros(path.min_rtt) / 2.0,
             behind_us: 0.0,
             late_us: 0.0,
@@ -86,20 +86,20 @@ impl Lane {
             free: now,
             service_us: 8e6 / path.rate.as_bps().max(1) as f64,
         });
-        let standing = micros_since(told.free, now);
-        let (service, late) = (told.service_us, told.late_us);
-        let silent = told.due.filter(|_| silence);
-        let silent = silent.map_or(0.0, |due| micros_since(now, due) - gap(path, &told));
+        let standing = micros_since(forecast.free, now);
+        let (service, late) = (forecast.service_us, forecast.late_us);
+        let silent = forecast.due.filter(|_| silence);
+        let silent = silent.map_or(0.0, |due| micros_since(now, due) - gap(path, &forecast));
         // Such lateness is counted on anyway.
-        let silent = (silent - usual(told.behind_us, late)).max(0.0);
+        let silent = (silent - usual(forecast.behind_us, late)).max(0.0);
         let measured = path.congestion.bandwidth;
         Self {
-            empty: told.offset_us + standing + silent,
-            behind: told.behind_us,
+            empty: forecast.offset_us + standing + silent,
+            behind: forecast.behind_us,
             late,
             again: again(path),
-            ceiling: told.ceiling_us + standing,
-            swing: told.swing_us,
+            ceiling: forecast.ceiling_us + standing,
+            swing: forecast.swing_us,
             standing,
             service,
             room: room(path, own, service, pipe(path, late), bound),
@@ -173,7 +173,7 @@ impl Lane {
         self.rate * (1.0 - HEADERS)
     }
 
-    /// The same, as far as it was measured: a rate that is still sought may be told far too high.
+    /// The same, as far as it was measured: a rate that is still sought may be far too high.
     pub(super) fn proved(&self, len: f64) -> f64 {
         self.carries(len).min(self.measured)
     }

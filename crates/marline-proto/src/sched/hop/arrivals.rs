@@ -186,17 +186,17 @@ impl Arrivals {
     /// before it. By the least time it had, but where the route became longer everything seems to
     /// have waited until that is forgotten.
     fn measure_each(&mut self) {
-        let mut news: Vec<(u64, Instant, Instant, f64, bool)> = Vec::new();
+        let mut arrived: Vec<(u64, Instant, Instant, f64, bool)> = Vec::new();
         for packet in self.flight.iter_mut() {
             if let State::Arrived { at, heard } = packet.state
                 && !packet.measured
             {
                 packet.measured = true;
-                news.push((at, packet.sent, heard, packet.bits, packet.first));
+                arrived.push((at, packet.sent, heard, packet.bits, packet.first));
             }
         }
-        news.sort_unstable_by_key(|(at, sent, ..)| (*at, *sent));
-        for (at, sent, heard, bits, first) in news {
+        arrived.sort_unstable_by_key(|(at, sent, ..)| (*at, *sent));
+        for (at, sent, heard, bits, first) in arrived {
             if first {
                 self.skip.interrupt();
             }

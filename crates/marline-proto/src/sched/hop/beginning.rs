@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn many_small_blocks_are_not_told_apart() {
+    fn many_small_blocks_are_not_distinguished() {
         let mut beginning = Beginning::default();
         let begin = |n: u64, beginning: &mut Beginning| beginning.offer(n, US(n * 1_000), 2e-3);
         let begun = (0..100).filter(|n| begin(*n, &mut beginning)).count();

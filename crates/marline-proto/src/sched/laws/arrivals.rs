@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_that_are_told_of_as_they_arrive_are_still_independent() {
+    fn packets_that_are_reported_as_they_arrive_are_still_independent() {
         // 2000 packets in the order of their arrival: of the last ones, the oldest are the latest.
         let mut rng = Rng::new(6);
         let mut packets: Vec<(u64, u64)> = (0..2_000)

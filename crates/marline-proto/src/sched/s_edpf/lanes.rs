@@ -89,10 +89,10 @@ impl<'a> Lanes<'a> {
         sight: Sight,
     ) -> Self {
         // A clock that not all paths have reported cannot be compared.
-        let told = known.iter().all(|k| k.laws().is_some());
-        let forecast = told && paths.iter().all(|p| p.forecast.is_some());
+        let known_all = known.iter().all(|k| k.laws().is_some());
+        let forecast = known_all && paths.iter().all(|p| p.forecast.is_some());
         let lane = |(path, known): (&PathView, &Known<'a>)| {
-            let laws = known.laws().filter(|_| told);
+            let laws = known.laws().filter(|_| known_all);
             let mut lane = lane(now, path, known, laws, forecast, len);
             lane.look_ahead();
             lane
@@ -102,7 +102,7 @@ impl<'a> Lanes<'a> {
             seen: false,
             late: false,
         };
-        lanes.seen = told
+        lanes.seen = known_all
             && match sight {
                 Sight::Normal => false,
                 Sight::Seen => true,

@@ -8,9 +8,9 @@
 
 use marline_base::{Duration, Rng};
 use marline_link::LinkConfig;
-use marline_proto::sched::normal::quantile;
 use marline_proto::sched::capacity::{Backlog, CapacityForecast, Lateness, Memory};
 use marline_proto::sched::hop::{Demand, Limits, Planner, Schedule, Settings, Way};
+use marline_proto::sched::normal::quantile;
 
 use super::path::propagation;
 use super::{Experiment, Variant};

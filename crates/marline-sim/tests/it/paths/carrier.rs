@@ -33,7 +33,7 @@ fn what_the_carrier_tells_is_the_window_and_nothing_else_opens_it() {
     let tell = |lab: &mut Lab, state| {
         let now = lab.now();
         let session = lab.world.session(End::Client);
-        session.carrier_told(now, path, &state);
+        session.on_carrier_state(now, path, &state);
     };
     tell(&mut lab, told(0));
     lab.stream(End::Client, SIZE);
