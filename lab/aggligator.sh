@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A forwarded TCP connection of marline beside Aggligator's agg-tunnel, which does not encrypt, over the same unshaped
-# veth pairs in one run: what they carry, and what a second of CPU time carries. See lab/README.md.
+# A forwarded TCP connection of marline beside Aggligator's agg-tunnel, which does not encrypt, over
+# the same unshaped veth pairs in one run: what they carry, and what a second of CPU time carries.
+# See lab/README.md.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -33,16 +34,6 @@ done
 needs iperf3 agg-tunnel
 build
 routed
-
-ticks=$(getconf CLK_TCK)
-# User and system time of processes, in ticks.
-cpu() {
-    local pid sum=0
-    for pid in "$@"; do
-        sum=$((sum + $(sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }')))
-    done
-    echo $sum
-}
 
 # One run through the client's port 5201, over the two ends that were started last.
 measure() {

@@ -111,6 +111,16 @@ begin() {
     running+=($!)
 }
 
+ticks=$(getconf CLK_TCK)
+# User and system time of processes, in ticks.
+cpu() {
+    local pid sum=0
+    for pid in "$@"; do
+        sum=$((sum + $(sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }')))
+    done
+    echo $sum
+}
+
 # Waits until a file has a line like that, for 20 s or the seconds that are given.
 await() {
     local file=$folder/$1 pattern=$2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the tunnel costs each end, in instructions of the program, as valgrind's callgrind counts them: for each packet of
-# a live stream, and for each Mb of a bulk one. See lab/README.md.
+# What the tunnel costs each end, in instructions of the program, as valgrind's callgrind counts
+# them: for each packet of a live stream, and for each Mb of a bulk one. See lab/README.md.
 set -euo pipefail
 
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -63,7 +63,7 @@ counted() {
 }
 
 over=0
-# Runs iperf3 and prints what it took both ends, for each of so many units: WHAT UNITS ARGUMENT...
+# Runs iperf3 and prints what a unit of what it sends took each end: WHAT UNITS ARGUMENT...
 measure() {
     local what=$1 units=$2 pid name each
     shift 2

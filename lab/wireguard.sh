@@ -52,16 +52,6 @@ if [[ $only == wire ]]; then
     done
 fi
 
-ticks=$(getconf CLK_TCK)
-# User and system time of processes, in ticks.
-cpu() {
-    local pid sum=0
-    for pid in "$@"; do
-        sum=$((sum + $(sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }')))
-    done
-    echo $sum
-}
-
 # Bytes of IP packets that have left by devices of a namespace: all that were counted, less
 # Ethernet's headers.
 left() {

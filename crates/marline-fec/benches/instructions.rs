@@ -2,8 +2,8 @@
 //! machine: `cargo bench -p marline-fec --bench instructions`.
 //!
 //! Here: by callgrind (`valgrind`), which knows all of x86-64 but GFNI. For AArch64 by QEMU in user
-//! mode, which runs one instruction at a time and writes a line for each; in Debian, with `qemu-user`
-//! and `gcc-aarch64-linux-gnu`:
+//! mode, which runs one instruction at a time and writes a line for each; in Debian, with
+//! `qemu-user` and `gcc-aarch64-linux-gnu`:
 //!
 //! ```sh
 //! target=aarch64-unknown-linux-gnu
@@ -42,7 +42,7 @@ const LIMITS: [(&str, [f64; 2]); 3] = [
 /// Bytes for which costs are shown: a vector of the widest kernel.
 const UNIT: f64 = 64.0;
 
-/// What is counted: `operation` with `kernel`, so many `times`.
+/// What is counted: `operation` with `kernel`, done `times` times.
 fn work(kernel: &dyn Kernel, operation: &str, times: usize) {
     let (mut dst, src) = (bytes(LEN, 1), bytes(LEN, 2));
     let terms: Vec<(u8, &[u8])> = (7..).take(TERMS).map(|c| (c, &src[..])).collect();

@@ -44,19 +44,19 @@ impl Grant {
         self.granted.saturating_sub(self.taken)
     }
 
-    /// The peer has sent so much more. Was it allowed to?
+    /// The peer has sent `bytes` more. Was it allowed to?
     pub(crate) fn take(&mut self, bytes: u64) -> bool {
         self.taken += bytes;
         self.taken <= self.granted
     }
 
-    /// So much more was read or dropped.
+    /// `bytes` more were read or dropped.
     pub(crate) fn give_back(&mut self, bytes: u64) {
         self.returned += bytes;
     }
 
-    /// Would a window of so many bytes beyond what was given back be at least `least` more than the
-    /// peer has?
+    /// Would `window` bytes beyond what was given back be at least `least` bytes more than the peer
+    /// was granted?
     pub(crate) fn is_due(&self, window: u64, least: u64) -> bool {
         self.returned + window >= self.granted + least
     }

@@ -5,8 +5,9 @@ use alloc::vec::Vec;
 
 use crate::ranges::RangeSet;
 
-/// What is not whole may be in a piece for each so many of its bytes, and a few more: no sender
-/// cuts it smaller, and each piece costs memory.
+/// Bytes of its size for each range that may have arrived, and ranges that always may: no sender
+/// cuts smaller pieces (a datagram has 1200 bytes, RFC 9000 §14), and a range takes memory of its
+/// own.
 const BYTES_PER_PIECE: u64 = 256;
 const FEW_PIECES: u64 = 64;
 
@@ -22,7 +23,7 @@ pub(super) struct Reassembly {
 }
 
 impl Reassembly {
-    /// Of `size` bytes, of which none arrived.
+    /// Of `size` bytes; none have arrived.
     pub(super) fn new(size: u64) -> Self {
         Self {
             data: vec![0; size as usize],

@@ -56,10 +56,10 @@ pub(crate) struct ReversePath<'a> {
 
 impl ReversePath<'_> {
     /// Probability, 0..=1, that all is silent on a path that is alive, where the feedback that is
-    /// overdue is missing with probability `unheard`. Where packets of the peer's own are missing as
-    /// well, either they are lost, and feedback with them, or the peer pauses at the same time. A
-    /// pause that has lasted m gaps goes on with probability (1 + m)⁻² (a Lomax law of second order,
-    /// as of outages in `hazard.rs`).
+    /// overdue is missing with probability `unheard`. Where packets of the peer's own are missing
+    /// as well, either they are lost, and feedback with them, or the peer pauses at the same time.
+    /// A pause that has lasted m gaps goes on with probability (1 + m)⁻² (a Lomax law of second
+    /// order, as of outages in `hazard.rs`).
     pub(super) fn silent(&self, unheard: f64) -> f64 {
         match f64::from(self.missing) {
             0.0 => unheard,

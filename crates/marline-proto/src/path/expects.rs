@@ -73,8 +73,8 @@ impl Path {
             .silence(now, open.map(|p| (p.sent, &p.left)), &self.reverse(now))
     }
 
-    /// The same where feedback is overdue by the round trips. Packets are not late then where no law
-    /// says when they arrive, nor where the carrier sends lost ones again by itself: that makes
+    /// The same where feedback is overdue by the round trips. Packets are not late then where no
+    /// law says when they arrive, nor where the carrier sends lost ones again by itself: that makes
     /// them late by a round trip, which they were given.
     pub(crate) fn overdue_silence(&self, now: Instant) -> Silence {
         let silence = self.silence(now);
