@@ -150,9 +150,10 @@ impl Session {
             self.on_ping_in_reserve(now, id);
         }
         let longest = self.config.max_ack_delay;
-        let (mut sooner, timed) = (false, self.timers.path.is_some());
+        let (mut sooner, first) = (false, self.timers.path.map(|(at, _)| at));
+        let peer_ack_delay = self.peer_ack_delay();
         if let Some(path) = self.path_mut(id) {
-            let oldest = timed.then(|| path.ledger.oldest_open()).flatten();
+            let oldest = first.and_then(|_| path.ledger.oldest_open());
             let before = oldest.and_then(|oldest| path.silent_if(oldest));
             path.received.insert(header.packet, now);
             if path.quiet.on_received() {
@@ -163,13 +164,16 @@ impl Session {
                 let delay = path.ack_delay(longest);
                 path.received.on_eliciting(header.packet, now, delay);
                 let silent = oldest.and_then(|oldest| path.silent_if(oldest));
-                sooner = silent.is_some_and(|at| before.is_none_or(|before| at < before));
+                let feedback = || path.feedback_at(peer_ack_delay);
+                sooner = silent.is_some_and(|at| before.is_none_or(|before| at < before))
+                    && feedback().is_some_and(|at| Some(at) < first);
             }
             if asked {
                 path.received.on_ping(now);
             }
         }
-        // The pace of the peer's packets says when a silence begins, perhaps before a known timer.
+        // The pace of the peer's packets says when a silence begins, perhaps before the timer that
+        // is known to be the first.
         if sooner {
             self.timers.path = None;
         }

@@ -15,7 +15,8 @@ use crate::path::{Control, Health, MIN_DATAGRAM, Path, PathParams, PathState, Re
 use crate::sched::PathView;
 use crate::wire::{MAX_PATHS, PathCost, PathId};
 
-/// So many pings ask a path in use whether it still works. All of them are unlikely to be lost.
+/// Pings by which a path in use is asked whether it still works. All of them are unlikely to be
+/// lost.
 const QUESTIONS: u32 = 3;
 
 /// Why a path was not added.
