@@ -7,8 +7,8 @@
 //! taken back until then, so that a decision can be revised when the network changes.
 //!
 //! Retransmissions are not a scheduler's business unless it says so: the session places a lost
-//! symbol on the path that is expected to deliver it first ([`PathView::arrival`]), and on a second
-//! one if the scheduler [insures](Scheduler::insures) it.
+//! symbol on the path that delivers it first by the laws of the paths, and on a second one if the
+//! scheduler [insures](Scheduler::insures) it.
 //!
 //! A lost symbol is not sent again while another copy of it is in flight or waits, nor while the
 //! flow's code should bring it back first (`flow/code_send.rs`).

@@ -368,7 +368,7 @@ impl Session {
             until = until.max(now + path.rtt.smoothed() + late);
             ways.push((path.id, path.rtt.smoothed() / 2));
         }
-        let again = self.soonest_again(flow, len);
+        let again = self.soonest_again(now, flow, len);
         let again = now + again.unwrap_or(Duration::from_secs(1));
         Some(Horizon { again, ways, until })
     }

@@ -7,6 +7,7 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::Session;
+use super::again::Clock;
 use super::flow::Flow;
 use super::share::{Scope, class_of};
 use crate::event::Event;
@@ -33,7 +34,7 @@ impl Session {
             return;
         };
         if via != ack.path && self.tells_early(now, index, ack) {
-            return self.on_silence(index, ack);
+            return self.on_silence(now, index, ack);
         }
         let path = &mut self.paths[index];
         let prior_in_flight = path.ledger.in_flight();
@@ -73,7 +74,7 @@ impl Session {
         }
         if acked.is_empty() {
             self.conclude_size(now, index);
-            return self.on_silence(index, ack);
+            return self.on_silence(now, index, ack);
         }
         // RFC 9002 §5.1: a sample only if the largest is newly acknowledged and eliciting counts.
         let eliciting = acked.iter().any(|p| p.eliciting);
@@ -215,7 +216,7 @@ impl Session {
     /// The peer says once more what arrived on a path. What should have arrived before it wrote
     /// that is late or lost; on a path that loses packets it is sent again, sooner than the next
     /// that arrives there would show the gap.
-    fn on_silence(&mut self, index: usize, ack: &Ack) {
+    fn on_silence(&mut self, now: Instant, index: usize, ack: &Ack) {
         let path = &self.paths[index];
         let Some(latest) = ack.arrivals.first() else {
             return;
@@ -238,7 +239,7 @@ impl Session {
             // It may last as long again as it has.
             let silent = Duration::from_micros(ack.delay_us);
             let doubt = silent.min(self.paths[index].rtt.smoothed());
-            self.send_rescued(index, symbols, EmissionKind::Copy, doubt);
+            self.send_rescued(now, index, symbols, EmissionKind::Copy, doubt);
         }
     }
 
@@ -507,18 +508,21 @@ impl Session {
             Some(sent + p.rtt.smoothed() / 2)
         });
         copies.min().is_some_and(|copy| {
-            let again = self.soonest_again(flow, symbol.len);
+            let again = self.soonest_again(now, flow, symbol.len);
             again.is_none_or(|again| copy <= now + again)
         })
     }
 
     /// Expected time until `len` bytes of the flow that are sent again now have arrived, on the
     /// path that is the quickest for that; `None` if no path is usable.
-    pub(super) fn soonest_again(&self, flow: &Flow, len: u32) -> Option<Duration> {
-        let again = self.view_usable().map(|view| {
+    pub(super) fn soonest_again(&self, now: Instant, flow: &Flow, len: u32) -> Option<Duration> {
+        let views: SmallVec<[PathView; 4]> = self.view_usable().collect();
+        let clock = Clock::of(&views);
+        let again = views.into_iter().map(|view| {
             let own = flow.queues.bytes(view.id);
             let queued = self.waiting.ahead(view.id, class_of(flow), own);
-            flow.arrival_again(&PathView { queued, ..view }, own, len)
+            let view = flow.again(&PathView { queued, ..view }, own);
+            clock.arrival(now, &view, len)
         });
         again.min()
     }

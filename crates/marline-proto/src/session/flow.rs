@@ -8,6 +8,7 @@ use bytes::Bytes;
 use marline_base::{Duration, Instant, Rate};
 use smallvec::SmallVec;
 
+use super::again::Clock;
 use crate::flow::{Assigned, CodeRecv, CodeSend, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::{EmissionKind, WHOLE_MARGIN};
 use crate::sched::{
@@ -189,16 +190,21 @@ impl Flow {
     /// Places each lost symbol on the path that should deliver it first, and a copy on the next one
     /// if the scheduler wants to be sure: what is lost twice is late for certain.
     fn send_lost(&mut self, now: Instant, views: &mut [PathView]) {
+        if self.lost.is_empty() {
+            return;
+        }
+        let clock = Clock::of(views);
         while let Some(symbol) = self.lost.pop_front() {
             if self.send.is_settled(&symbol) {
                 continue;
             }
-            let Some((arrival, path)) = self.best_again(views, symbol, None) else {
+            let best = self.best_again(now, clock, views, symbol, None);
+            let Some((arrival, path)) = best else {
                 continue;
             };
             let latest = arrival + views[path].srtt;
             self.send_again(&mut views[path], symbol, EmissionKind::Retransmission);
-            if let Some((arrival, other)) = self.best_again(views, symbol, Some(path))
+            if let Some((arrival, other)) = self.best_again(now, clock, views, symbol, Some(path))
                 && arrival <= latest
                 && self.scheduler.insures(now, &symbol)
             {
@@ -210,12 +216,17 @@ impl Flow {
     /// Where the symbol arrives first if it is sent again now, and when; not on the path at `but`.
     fn best_again(
         &self,
+        now: Instant,
+        clock: Clock,
         views: &[PathView],
         symbol: Symbol,
         but: Option<usize>,
     ) -> Option<(Duration, usize)> {
         let others = views.iter().enumerate().filter(|(i, _)| Some(*i) != but);
-        let arrivals = others.map(|(i, v)| (self.arrival_again(v, v.queued_own, symbol.len), i));
+        let arrivals = others.map(|(i, v)| {
+            let v = self.again(v, v.queued_own);
+            (clock.arrival(now, &v, symbol.len), i)
+        });
         arrivals.min()
     }
 
@@ -228,13 +239,12 @@ impl Flow {
     /// Expected time until `len` bytes that are sent again have arrived: they leave before all that
     /// waits to leave for the first time, of which the flow has `own` bytes, all in all, queued on
     /// the path. A scheduler that queues ahead has a quick path's queue as long as the slow ones'.
-    pub(super) fn arrival_again(&self, view: &PathView, own: u64, len: u32) -> Duration {
+    pub(super) fn again(&self, view: &PathView, own: u64) -> PathView {
         let others = view.queued.saturating_sub(own);
-        let view = PathView {
+        PathView {
             queued: others + self.queues.urgent_bytes(view.id),
             ..*view
-        };
-        view.arrival(len)
+        }
     }
 
     /// Bytes that the scheduler could place now, were there room.

@@ -85,7 +85,7 @@ impl Session {
         path.ask_for_life(1);
         let overdue = path.ledger.rescue(0, overdue.max(1), |_| true);
         let doubt = path.rtt.smoothed();
-        self.send_rescued(index, overdue, EmissionKind::Copy, doubt);
+        self.send_rescued(now, index, overdue, EmissionKind::Copy, doubt);
     }
 
     /// How long the other paths would be busy with what is in flight on the one at `index`: zero

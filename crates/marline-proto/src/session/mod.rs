@@ -18,6 +18,7 @@ use crate::wire::{FlowId, Params, PathId};
 pub use crate::wire::Side;
 
 mod acks;
+mod again;
 mod ageing;
 mod carry;
 mod close;

@@ -6,6 +6,7 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::Session;
+use super::again::Clock;
 use super::share::Scope;
 use super::spill::paid;
 use crate::flow::{Assigned, Symbol};
@@ -35,7 +36,7 @@ impl Session {
         let repairs: Vec<(FlowId, Symbol)> = repairs.collect();
         let symbols = path.ledger.rescue_all(MAX_RESCUE);
         let doubt = self.paths[index].rtt.smoothed();
-        self.send_rescued(index, symbols, EmissionKind::Retransmission, doubt);
+        self.send_rescued(now, index, symbols, EmissionKind::Retransmission, doubt);
         self.unassign(now, id);
         self.drop_repairs(now, repairs);
     }
@@ -64,6 +65,7 @@ impl Session {
     /// there is in it.
     pub(super) fn send_rescued(
         &mut self,
+        now: Instant,
         index: usize,
         symbols: Vec<Rescued>,
         kind: EmissionKind,
@@ -77,13 +79,14 @@ impl Session {
             EmissionKind::Copy => self.paths[index].cost.rank(),
             _ => views.iter().map(|view| view.cost).min().unwrap_or(0),
         };
+        let clock = Clock::of(&views);
         let arrival = |view: &PathView, len| {
             let doubted = if view.id == own {
                 doubt
             } else {
                 Duration::ZERO
             };
-            view.arrival(len) + doubted + paid(view, cost)
+            clock.arrival(now, view, len) + doubted + paid(view, cost)
         };
         for rescued in symbols {
             let Rescued {

@@ -20,9 +20,9 @@ fn bursts_both_ways_leave_a_jittery_pair_most_of_its_order() {
         "rate=8mbit,delay=40ms,jitter=40ms,jitter-dist=uniform,queue=100p,loss=2%,burst=4",
         "rate=8mbit,delay=80ms,queue=100p,loss=2%,burst=4",
     ];
-    let p99 = mean_delay("p99", links, 10, "hedge", 6);
-    // 99; where no detour is too long 116.
-    assert!(p99 < 107.0, "{p99} ms");
+    let p99 = mean_delay("p99", links, 10, "hedge", 24);
+    // 104; where no detour is too long 126.
+    assert!(p99 < 114.0, "{p99} ms");
 }
 
 /// Where delay varies nobody sees how a queue grows: what is spent on redundancy leaves a tenth of

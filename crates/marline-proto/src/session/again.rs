@@ -1,0 +1,113 @@
+//! When what is sent again would arrive, by the law of each path.
+//!
+//! A rescue, a reinjection and a retransmission go where they arrive first: the law counts a
+//! stranger's queue, and that a path of which something is overdue is later by at least as much.
+
+use marline_base::{Duration, Instant, nanos_f64};
+
+use crate::sched::PathView;
+
+/// No arrival is expected later than this (µs).
+const LATEST: f64 = 3.6e9;
+
+/// How far the peer's clock is ahead of ours, by what packets took to the peer (µs). One-way delays
+/// are not known: the path that is seen to be the quickest for its round trip is taken to need half
+/// of that. `None` if a path has reported no arrivals, so that laws cannot be compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock(Option<f64>);
+
+impl Clock {
+    pub(super) fn of(views: &[PathView]) -> Self {
+        let ahead = |view: &PathView| Some(view.forecast?.offset_us - micros(view.min_rtt) / 2.0);
+        let least = |least: f64, view| Some(least.min(ahead(view)?));
+        Self(views.iter().try_fold(f64::INFINITY, least))
+    }
+
+    /// Expected time from `now` until `len` bytes that are queued now have arrived.
+    pub(super) fn arrival(self, now: Instant, view: &PathView, len: u32) -> Duration {
+        let (Some(ahead), Some(forecast)) = (self.0, view.forecast) else {
+            return view.arrival(len);
+        };
+        let waits = (view.queued + u64::from(len)) as f64 * forecast.service_us;
+        let taken = (forecast.offset_us - ahead + waits).clamp(0.0, LATEST);
+        let overdue = forecast.due.map_or(Duration::ZERO, |due| now.since(due));
+        forecast.free.since(now) + overdue + Duration::from_nanos((1e3 * taken) as u64)
+    }
+}
+
+fn micros(duration: Duration) -> f64 {
+    nanos_f64(duration) / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::law::ArrivalForecast;
+    use crate::sched::tests::path;
+
+    const NOW: Instant = Instant::from_millis(500);
+
+    /// A path whose packets take `delay_ms`, by a clock that is an hour ahead.
+    fn takes(id: u64, min_rtt_ms: u64, delay_ms: f64) -> PathView {
+        let mut view = path(id);
+        view.min_rtt = Duration::from_millis(min_rtt_ms);
+        view.forecast = Some(ArrivalForecast {
+            offset_us: 3.6e9 + 1e3 * delay_ms,
+            behind_us: 0.0,
+            late_us: 0.0,
+            ceiling_us: 0.0,
+            swing_us: 0.0,
+            due: None,
+            free: Instant::ZERO,
+            service_us: 1.0,
+        });
+        view
+    }
+
+    fn arrivals_ms(views: &[PathView]) -> Vec<f64> {
+        let clock = Clock::of(views);
+        let arrivals = views.iter().map(|view| clock.arrival(NOW, view, 1000));
+        arrivals.map(|after| micros(after) / 1e3).collect()
+    }
+
+    #[test]
+    fn a_strangers_queue_counts() {
+        // Half a round trip and a millisecond for its own bytes; behind a queue 70 ms more.
+        let views = [takes(0, 20, 80.0), takes(1, 60, 30.0)];
+        assert_eq!(arrivals_ms(&views), [81.0, 31.0]);
+    }
+
+    #[test]
+    fn what_waits_and_what_is_overdue_count() {
+        let mut views = [takes(0, 20, 10.0), takes(1, 20, 10.0), takes(2, 20, 10.0)];
+        views[0].queued = 4000;
+        let forecast = views[1].forecast.as_mut().unwrap();
+        forecast.free = NOW + Duration::from_millis(7);
+        let forecast = views[2].forecast.as_mut().unwrap();
+        forecast.due = Some(NOW - Duration::from_millis(9));
+        assert_eq!(arrivals_ms(&views), [15.0, 18.0, 20.0]);
+    }
+
+    #[test]
+    fn laws_are_compared_where_all_are_known() {
+        let mut views = [takes(0, 20, 80.0), takes(1, 60, 30.0)];
+        views[1].forecast = None;
+        let expected = views.map(|view| micros(view.arrival(1000)) / 1e3);
+        assert_eq!(arrivals_ms(&views), expected);
+    }
+
+    #[test]
+    fn no_clock_makes_it_panic() {
+        for offset in [f64::INFINITY, f64::NAN, -1e300, 1e300] {
+            let mut views = [takes(0, 20, 10.0), takes(1, 20, 10.0)];
+            views[1].forecast.as_mut().unwrap().offset_us = offset;
+            let clock = Clock::of(&views);
+            for view in &views {
+                clock.arrival(NOW, view, 1000);
+            }
+        }
+        assert!(Clock::of(&[]).0.is_some_and(f64::is_infinite));
+    }
+}
