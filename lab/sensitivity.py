@@ -8,7 +8,7 @@ PART is a part of `FILE::NAME`, such as law/ or path/pacer.rs::BURST; without on
 
 Options:
   --dir DIR      where the copy of the workspace and the results are (target/sensitivity)
-  --seed N       the bench's draws (1); another one shows what was fitted to the first
+  --seeds N,...  the bench's draws (1): with one, live p99 scatters by 3 to 5 % by itself
   --traces DIR   recorded links (../shared/traces); without them, drawn and misbehaving ones
   --list         print the constants that can be scaled, and stop
 
@@ -16,13 +16,14 @@ A constant of crates/marline-proto is scaled in a copy of the workspace in which
 at the start of the program; one build serves all. A run is `marline repro field --quick
 --auto-only`: some 15 s of one core, so all constants take two to three hours. Values between one
 half and one are scaled in their distance to one, and so are those between one and two: they are
-shares and gains. Results are kept in DIR/seed-N.csv: stopped and started again, the command redoes
-nothing. Remove that file after a change of the code.
+shares and gains. Results are kept in DIR/seed-N.csv: stopped and started again, or with more seeds,
+the command redoes nothing. Remove these files after a change of the code.
 
 In the table each column is the geometric mean over all cells of the bench of what the scaled
-program measures over what the plain one does: of goodput more is better, of all else less. `=`:
-not one digit changed. What the bench never reads, such as constants of other schedulers, is listed
-at the end.
+program measures over what the plain one does: of goodput more is better, of all else less. `*`: it
+is farther from 1 than two standard errors, which of 500 numbers some are by chance. `=`: not one
+digit changed. What the bench never reads, such as constants of other schedulers, is listed at the
+end.
 """
 
 import argparse
@@ -31,6 +32,7 @@ import json
 import math
 import os
 import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -178,8 +180,8 @@ def rewritten(code, chosen):
         yield file, TOKEN.sub(use, DEFINED.sub(definition, text))
 
 
-def build(folder, parts):
-    """The program whose constants are scaled by the environment, and their names."""
+def prepare(folder, parts):
+    """The copy whose constants are scaled by the environment, and their names."""
     code, refused = sources(), set()
     copy(folder, {str(CRATE / file) for file in code})
     write(folder / CRATE / "tuned.rs", TUNED.encode())
@@ -196,15 +198,18 @@ def build(folder, parts):
         refused |= wrong
     left = ", ".join(sorted(refused))
     print(f"{len(chosen)} constants; left out, as the compiler needs them: {left}", file=sys.stderr)
+    names = sorted(f"{file}::{name}" for file, name in chosen)
+    return [name for name in names if not parts or any(part in name for part in parts)]
+
+
+def build(folder):
     command = ["cargo", "build", "--release", "--locked", "-p", "marline-cli"]
     # A program that is built quickly and runs a little slower.
     for part in ("base", "link", "proto", "sim"):
         command.append(f"--config=profile.release.package.marline-{part}.codegen-units=16")
-    environment = os.environ | {"CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16"}
-    subprocess.run(command, cwd=folder, env=environment, check=True)
-    names = sorted(f"{file}::{name}" for file, name in chosen)
-    wanted = [name for name in names if not parts or any(part in name for part in parts)]
-    return folder_target(folder) / "release/marline", wanted
+    quick = {"CARGO_PROFILE_RELEASE_CODEGEN_UNITS": "16", "CARGO_PROFILE_RELEASE_LTO": "false"}
+    subprocess.run(command, cwd=folder, env=os.environ | quick, check=True)
+    return folder_target(folder) / "release/marline"
 
 
 def folder_target(folder):
@@ -229,7 +234,7 @@ def refusals(folder):
     return names
 
 
-def measure(program, options, name=None, factor=None, read=None):
+def measure(program, seed, traces, name=None, factor=None, read=None):
     """What the bench measures, by cell and measure."""
     environment = dict(os.environ)
     if name:
@@ -237,7 +242,7 @@ def measure(program, options, name=None, factor=None, read=None):
     if read:
         environment["MARLINE_CONSTANTS_READ"] = str(read)
     command = [program, "repro", "field", "--quick", "--auto-only", "--json"]
-    command += ["--seed", str(options.seed), "--traces", options.traces]
+    command += ["--seed", str(seed), "--traces", traces]
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     if run.returncode != 0:
         return None
@@ -246,27 +251,40 @@ def measure(program, options, name=None, factor=None, read=None):
     return {tuple(row[key] for key in cells): row["auto"] for row in rows if not row["one_link"]}
 
 
-def ratios(plain, scaled):
-    """Scaled over plain for each measure; `None` where nothing was measured."""
-    found = {}
+def effects(plain, scaled):
+    """Mean and standard error of the logarithm of scaled over plain, for each measure."""
+    found = []
     for wanted in MEASURES:
         # Shares are often nothing; a thousandth (in percent: a tenth) is no difference.
         floor = 0.1 if wanted == "given up" else 1e-9
         both = [key for key in plain if key[3] == wanted and key in scaled]
         logs = [math.log((scaled[key] + floor) / (plain[key] + floor)) for key in both]
-        found[wanted] = math.exp(sum(logs) / len(logs)) if logs else None
+        # Without recorded links there may be a single cell, or none.
+        mean = statistics.fmean(logs) if logs else 0.0
+        found += [mean, statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else 0.0]
     return found
 
 
-def shown(values):
-    return " ".join(f"{value:9.3f}" if value else "        -" for value in values)
+def shown(runs):
+    """The seeds of one scaling together."""
+    if any(run == ["fails"] for run in runs):
+        return "fails"
+    if all(run == ["="] for run in runs):
+        return "        ="
+    effects = [[0.0] * 2 * len(MEASURES) if run == ["="] else list(map(float, run)) for run in runs]
+    columns = []
+    for at in range(0, 2 * len(MEASURES), 2):
+        mean = statistics.fmean(effect[at] for effect in effects)
+        error = math.hypot(*(effect[at + 1] for effect in effects)) / len(effects)
+        columns.append(f"{math.exp(mean):8.3f}{'*' if abs(mean) > 2 * error > 0 else ' '}")
+    return " ".join(columns)
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__, add_help=False)
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("--dir", type=Path, default=ROOT / "target/sensitivity")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", default="1")
     parser.add_argument("--traces", default="../shared/traces")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("parts", nargs="*")
@@ -274,45 +292,50 @@ def main():
     if options.help:
         print(__doc__.strip())
         return
+    try:
+        seeds = [int(seed) for seed in options.seeds.split(",")]
+    except ValueError:
+        sys.exit(f"--seeds takes numbers with commas between them, such as 1,2,3: {options.seeds}")
     folder = options.dir.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    program, names = build(folder, options.parts)
+    names = prepare(folder, options.parts)
     if options.list:
         print("\n".join(names))
         return
+    program = build(folder)
     read = folder / "read.txt"
     read.unlink(missing_ok=True)
-    plain = measure(program, options, read=read)
-    if plain is None:
+    plain = {seed: measure(program, seed, options.traces, read=read) for seed in seeds}
+    if None in plain.values():
         sys.exit("the bench itself fails: " + " ".join(map(str, (program, "repro field --quick"))))
     seen = set(read.read_text().split())
-    results = folder / f"seed-{options.seed}.csv"
+    files = {seed: folder / f"seed-{seed}.csv" for seed in seeds}
     done = {}
-    if results.exists():
-        with results.open() as file:
-            done = {(line[0], line[1]): line for line in csv.reader(file)}
+    for seed, file in files.items():
+        if file.exists():
+            with file.open() as lines:
+                done.update({(seed, line[0], line[1]): line[2:] for line in csv.reader(lines)})
     reached = [name for name in names if name in seen]
     jobs = [(name, way) for name in reached for way in FACTORS]
     width = max(map(len, reached), default=0)
     print(" " * (width + 8) + " ".join(f"{wanted:>9.9}" for wanted in MEASURES))
-    with results.open("a", newline="") as file:
-        writer = csv.writer(file)
-        for number, (name, way) in enumerate(jobs, 1):
-            print(f"\r{number} of {len(jobs)}", end="", file=sys.stderr, flush=True)
-            if (name, way) not in done:
-                scaled = measure(program, options, name, FACTORS[way])
-                if scaled is None:
-                    values = ["fails"]
-                elif scaled == plain:
-                    values = ["="]
-                else:
-                    values = [value or "" for value in ratios(plain, scaled).values()]
-                done[name, way] = [name, way, *map(str, values)]
-                writer.writerow(done[name, way])
-                file.flush()
-            values = done[name, way][2:]
-            text = values[0] if len(values) == 1 else shown([float(v or 0) for v in values])
-            print(f"\r{name:{width}} {way:6} {text:>9}", flush=True)
+    for number, (name, way) in enumerate(jobs, 1):
+        print(f"\r{number} of {len(jobs)}", end="", file=sys.stderr, flush=True)
+        for seed in seeds:
+            if (seed, name, way) in done:
+                continue
+            scaled = measure(program, seed, options.traces, name, FACTORS[way])
+            if scaled is None:
+                values = ["fails"]
+            elif scaled == plain[seed]:
+                values = ["="]
+            else:
+                values = list(map(str, effects(plain[seed], scaled)))
+            done[seed, name, way] = values
+            with files[seed].open("a", newline="") as file:
+                csv.writer(file).writerow([name, way, *values])
+        text = shown([done[seed, name, way] for seed in seeds])
+        print(f"\r{name:{width}} {way:6} {text}".rstrip(), flush=True)
     missed = [name for name in names if name not in seen]
     print(f"\nNever read by the bench: {len(missed)}")
     print("\n".join(f"  {name}" for name in missed))

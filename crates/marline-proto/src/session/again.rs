@@ -10,24 +10,32 @@ use crate::sched::PathView;
 /// No arrival is expected later than this (µs).
 const LATEST: f64 = 3.6e9;
 
-/// How far the peer's clock is ahead of ours, by what packets took to the peer (µs). One-way delays
-/// are not known: the path that is seen to be the quickest for its round trip is taken to need half
-/// of that. `None` if a path has reported no arrivals, so that laws cannot be compared.
+/// When packets that leave now would arrive.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock(Option<f64>);
+pub(super) struct Arrivals {
+    now: Instant,
+    /// How far the peer's clock is ahead of ours, by what packets took to the peer (µs). One-way
+    /// delays are not known: the path that is seen to be the quickest for its round trip is taken
+    /// to need half of that. `None` if a path has reported no arrivals, so that laws cannot be
+    /// compared.
+    ahead: Option<f64>,
+}
 
-impl Clock {
-    pub(super) fn of(views: &[PathView]) -> Self {
+impl Arrivals {
+    /// By what is known of these paths.
+    pub(super) fn by(now: Instant, views: &[PathView]) -> Self {
         let ahead = |view: &PathView| Some(view.forecast?.offset_us - micros(view.min_rtt) / 2.0);
         let least = |least: f64, view| Some(least.min(ahead(view)?));
-        Self(views.iter().try_fold(f64::INFINITY, least))
+        let ahead = views.iter().try_fold(f64::INFINITY, least);
+        Self { now, ahead }
     }
 
-    /// Expected time from `now` until `len` bytes that are queued now have arrived.
-    pub(super) fn arrival(self, now: Instant, view: &PathView, len: u32) -> Duration {
-        let (Some(ahead), Some(forecast)) = (self.0, view.forecast) else {
+    /// Expected time from now until `len` bytes that are queued now have arrived.
+    pub(super) fn after(self, view: &PathView, len: u32) -> Duration {
+        let (Some(ahead), Some(forecast)) = (self.ahead, view.forecast) else {
             return view.arrival(len);
         };
+        let now = self.now;
         let waits = (view.queued + u64::from(len)) as f64 * forecast.service_us;
         let taken = (forecast.offset_us - ahead + waits).clamp(0.0, LATEST);
         let overdue = forecast.due.map_or(Duration::ZERO, |due| now.since(due));
@@ -67,9 +75,9 @@ mod tests {
     }
 
     fn arrivals_ms(views: &[PathView]) -> Vec<f64> {
-        let clock = Clock::of(views);
-        let arrivals = views.iter().map(|view| clock.arrival(NOW, view, 1000));
-        arrivals.map(|after| micros(after) / 1e3).collect()
+        let arrivals = Arrivals::by(NOW, views);
+        let after = views.iter().map(|view| arrivals.after(view, 1000));
+        after.map(|after| micros(after) / 1e3).collect()
     }
 
     #[test]
@@ -103,11 +111,11 @@ mod tests {
         for offset in [f64::INFINITY, f64::NAN, -1e300, 1e300] {
             let mut views = [takes(0, 20, 10.0), takes(1, 20, 10.0)];
             views[1].forecast.as_mut().unwrap().offset_us = offset;
-            let clock = Clock::of(&views);
+            let arrivals = Arrivals::by(NOW, &views);
             for view in &views {
-                clock.arrival(NOW, view, 1000);
+                arrivals.after(view, 1000);
             }
         }
-        assert!(Clock::of(&[]).0.is_some_and(f64::is_infinite));
+        assert!(Arrivals::by(NOW, &[]).ahead.is_some());
     }
 }

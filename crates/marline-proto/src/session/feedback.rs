@@ -7,7 +7,7 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::Session;
-use super::again::Clock;
+use super::again::Arrivals;
 use super::flow::Flow;
 use super::share::{Scope, class_of};
 use crate::event::Event;
@@ -517,12 +517,12 @@ impl Session {
     /// path that is the quickest for that; `None` if no path is usable.
     pub(super) fn soonest_again(&self, now: Instant, flow: &Flow, len: u32) -> Option<Duration> {
         let views: SmallVec<[PathView; 4]> = self.view_usable().collect();
-        let clock = Clock::of(&views);
+        let arrivals = Arrivals::by(now, &views);
         let again = views.into_iter().map(|view| {
             let own = flow.queues.bytes(view.id);
             let queued = self.waiting.ahead(view.id, class_of(flow), own);
-            let view = flow.again(&PathView { queued, ..view }, own);
-            clock.arrival(now, &view, len)
+            let view = flow.view_again(&PathView { queued, ..view }, own);
+            arrivals.after(&view, len)
         });
         again.min()
     }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use marline_base::{Duration, Instant, Rate};
 use smallvec::SmallVec;
 
-use super::again::Clock;
+use super::again::Arrivals;
 use crate::flow::{Assigned, CodeRecv, CodeSend, Queues, RecvHalf, SendHalf, Symbol};
 use crate::path::{EmissionKind, WHOLE_MARGIN};
 use crate::sched::{
@@ -193,18 +193,17 @@ impl Flow {
         if self.lost.is_empty() {
             return;
         }
-        let clock = Clock::of(views);
+        let arrivals = Arrivals::by(now, views);
         while let Some(symbol) = self.lost.pop_front() {
             if self.send.is_settled(&symbol) {
                 continue;
             }
-            let best = self.best_again(now, clock, views, symbol, None);
-            let Some((arrival, path)) = best else {
+            let Some((arrival, path)) = self.best_again(arrivals, views, symbol, None) else {
                 continue;
             };
             let latest = arrival + views[path].srtt;
             self.send_again(&mut views[path], symbol, EmissionKind::Retransmission);
-            if let Some((arrival, other)) = self.best_again(now, clock, views, symbol, Some(path))
+            if let Some((arrival, other)) = self.best_again(arrivals, views, symbol, Some(path))
                 && arrival <= latest
                 && self.scheduler.insures(now, &symbol)
             {
@@ -216,18 +215,17 @@ impl Flow {
     /// Where the symbol arrives first if it is sent again now, and when; not on the path at `but`.
     fn best_again(
         &self,
-        now: Instant,
-        clock: Clock,
+        arrivals: Arrivals,
         views: &[PathView],
         symbol: Symbol,
         but: Option<usize>,
     ) -> Option<(Duration, usize)> {
         let others = views.iter().enumerate().filter(|(i, _)| Some(*i) != but);
-        let arrivals = others.map(|(i, v)| {
-            let v = self.again(v, v.queued_own);
-            (clock.arrival(now, &v, symbol.len), i)
+        let after = others.map(|(i, v)| {
+            let v = self.view_again(v, v.queued_own);
+            (arrivals.after(&v, symbol.len), i)
         });
-        arrivals.min()
+        after.min()
     }
 
     fn send_again(&mut self, view: &mut PathView, symbol: Symbol, kind: EmissionKind) {
@@ -236,10 +234,10 @@ impl Flow {
         self.queues.push_urgent(view.id, Assigned { symbol, kind });
     }
 
-    /// Expected time until `len` bytes that are sent again have arrived: they leave before all that
-    /// waits to leave for the first time, of which the flow has `own` bytes, all in all, queued on
-    /// the path. A scheduler that queues ahead has a quick path's queue as long as the slow ones'.
-    pub(super) fn again(&self, view: &PathView, own: u64) -> PathView {
+    /// The path as what is sent again meets it: it leaves before all that waits to leave for the
+    /// first time, of which the flow has `own` bytes, all in all, queued on the path. A scheduler
+    /// that queues ahead has a quick path's queue as long as the slow ones'.
+    pub(super) fn view_again(&self, view: &PathView, own: u64) -> PathView {
         let others = view.queued.saturating_sub(own);
         PathView {
             queued: others + self.queues.urgent_bytes(view.id),

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use marline_base::Instant;
 
 use super::Session;
-use super::again::Clock;
+use super::again::Arrivals;
 use super::rescue::MAX_RESCUE;
 use super::spill::paid;
 use crate::path::EmissionKind;
@@ -31,7 +31,7 @@ impl Session {
             return;
         };
         let mut others: Vec<PathView> = self.view_usable().collect();
-        let clock = Clock::of(&others);
+        let arrivals = Arrivals::by(now, &others);
         others.retain(|view| view.id != own);
         let path = &mut self.paths[index];
         let (back, gain) = (path.rtt.min() / 2, path.rtt.smoothed() / WORTH);
@@ -41,8 +41,7 @@ impl Session {
         let symbols = path.ledger.rescue_where(MAX_RESCUE, |packet| {
             ahead += u64::from(packet.size);
             let here = pace.time_for(ahead).saturating_sub(back);
-            let arrival =
-                |view: &PathView| clock.arrival(now, view, packet.size) + paid(view, cost);
+            let arrival = |view: &PathView| arrivals.after(view, packet.size) + paid(view, cost);
             let other = others.iter_mut().min_by_key(|view| arrival(view));
             let sooner = other.filter(|view| !packet.rescued && arrival(view) + gain < here);
             sooner

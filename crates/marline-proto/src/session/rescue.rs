@@ -6,7 +6,7 @@ use marline_base::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::Session;
-use super::again::Clock;
+use super::again::Arrivals;
 use super::share::Scope;
 use super::spill::paid;
 use crate::flow::{Assigned, Symbol};
@@ -79,14 +79,14 @@ impl Session {
             EmissionKind::Copy => self.paths[index].cost.rank(),
             _ => views.iter().map(|view| view.cost).min().unwrap_or(0),
         };
-        let clock = Clock::of(&views);
+        let arrivals = Arrivals::by(now, &views);
         let arrival = |view: &PathView, len| {
             let doubted = if view.id == own {
                 doubt
             } else {
                 Duration::ZERO
             };
-            clock.arrival(now, view, len) + doubted + paid(view, cost)
+            arrivals.after(view, len) + doubted + paid(view, cost)
         };
         for rescued in symbols {
             let Rescued {

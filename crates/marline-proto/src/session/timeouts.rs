@@ -3,7 +3,7 @@
 use marline_base::{Duration, Instant};
 
 use super::Session;
-use super::again::Clock;
+use super::again::Arrivals;
 use super::share::Scope;
 use super::spill::paid;
 use super::timers::{Rest, WakeReason};
@@ -351,7 +351,7 @@ impl Session {
             .collect();
         let cost = path.cost.rank();
         let views: alloc::vec::Vec<_> = self.view_usable().collect();
-        let clock = Clock::of(&views);
+        let arrivals = Arrivals::by(now, &views);
         for frame in oldest {
             match frame {
                 SentFrame::Forward { flow, .. } => self.say_again(Control::Forward(flow)),
@@ -368,7 +368,7 @@ impl Session {
                     ..
                 } => {
                     let source = kind == EmissionKind::Source;
-                    let arrival = |v: &&PathView| clock.arrival(now, v, symbol.len) + paid(v, cost);
+                    let arrival = |v: &&PathView| arrivals.after(v, symbol.len) + paid(v, cost);
                     let best = views.iter().min_by_key(arrival);
                     let target = best.map_or(own, |v| v.id);
                     if let Some(flow) = self.flows.get_mut(&id)
