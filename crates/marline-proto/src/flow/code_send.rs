@@ -42,7 +42,8 @@ use super::shown::Coding;
 use super::{Due, SendHalf, Symbol};
 use crate::wire::{CODED_LENGTH, CodeStatus, PathId};
 
-/// Repair symbols of a flow that wait for paths, at most.
+/// Repair symbols of a flow that wait for paths, at most: a bound where no path takes any. A
+/// choice, not tuned.
 const MAX_QUEUED: u32 = 64;
 /// Bytes of a content that are not data: its type, and at most three numbers.
 const CONTENT_OVERHEAD: u32 = 20;

@@ -17,7 +17,8 @@ const MAX_SEEN_RANGES: usize = 4_096;
 /// Ranges of numbers given up that are remembered to tell what comes too late from what comes
 /// twice.
 const MAX_GIVEN_UP: usize = 64;
-/// The peer gets a report of its messages so often at most.
+/// The peer gets a report of its messages no more often: statistics, by which nothing is
+/// decided.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 /// What a message costs besides its bytes, so that empty ones are bounded too.
 const MESSAGE_COST: u64 = 64;

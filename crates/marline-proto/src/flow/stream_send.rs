@@ -34,7 +34,8 @@ pub(crate) struct StreamSend {
     written: VecDeque<(u64, Instant)>,
 }
 
-/// Times of writes remembered; the delays of further ones are not measured.
+/// Times of writes that are remembered, 16 kB of memory; the delays of further ones are not
+/// measured.
 const MAX_WRITES: usize = 1_024;
 
 impl StreamSend {

@@ -5,11 +5,12 @@ use alloc::vec::Vec;
 
 use marline_base::{Duration, Instant};
 
-/// Bytes written are counted in intervals of this length.
+/// Bytes written are counted in intervals of this length: three frames of video at 30 a second.
 const BIN: Duration = Duration::from_millis(100);
-/// A rate is taken over so many intervals: one second.
+/// Intervals over which a rate is taken: one second, the distance of key frames where they are
+/// dense.
 const BINS: usize = 10;
-/// Rates remembered, one an interval.
+/// Rates that are remembered, one an interval: three seconds.
 const RATES: usize = 30;
 
 /// The 90th percentile of the rates, each over a second, at which an application wrote during the

@@ -19,7 +19,8 @@ const GOLDEN: f64 = 0.618_033_988_749_895;
 const EVERY: Duration = Duration::from_millis(25);
 /// Laws that are kept at once: a round trip of 400 ms.
 const KEPT: usize = 16;
-/// What is undecided for longer is lost.
+/// What is undecided for longer is lost: no round trip is as long, and statistics may be late.
+/// Nothing is decided by it.
 const LOST: Duration = Duration::from_secs(10);
 
 /// How often the law of a path came true.

@@ -4,11 +4,11 @@
 //! either way. Where delay only wanders between bounds, a path that is quick now may become much
 //! slower and a slow one hardly: that is to be seen over a longer time only.
 
-/// The percentile that it is.
+/// The percentile that it is: one packet in twenty may be later, as of `late_us`.
 const UPPER: f64 = 0.95;
-/// Packets in the mean.
+/// Packets in the mean: some seconds of a live stream, longer than a delay is held.
 const MEMORY: f64 = 1_024.0;
-/// Packets in the mean deviation from it.
+/// Packets in the mean deviation from it, which gives the steps their size only.
 const DEVIATION: f64 = 128.0;
 /// Steps of the percentile in a mean deviation: it is to last for longer than a delay is held.
 const STEPS: f64 = 200.0;

@@ -22,7 +22,8 @@ use marline_base::{Duration, Instant, nanos_f64};
 /// Outages, and the time without one (s), that every path begins with: one in two minutes, as on a
 /// train (handovers excepted), by the word of one outage.
 const PRIOR: (f64, f64) = (1.0, 120.0);
-/// How long outages and the time between them count (s).
+/// How long outages and the time between them count (s): as long as the two minutes that a path
+/// begins with.
 const LASTING: f64 = 120.0;
 /// A path flaps when it has this many times the rate of outages that every path begins with: two
 /// within 30 s make it so, for some 15 s after the second. Tuned: `marline repro field --quick

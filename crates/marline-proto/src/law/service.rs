@@ -38,7 +38,8 @@ const LONGEST: f64 = 2e6;
 /// Relative variance of a wait before any was seen: a controller's model is off by a fifth. It
 /// counts as much as a wait of 40 ms (µs²).
 const UNSEEN: (f64, f64) = (0.04, 1.6e9);
-/// Packets in how wrong waits are.
+/// Packets over which it is judged how wrong waits are: one or two flights. A choice, not
+/// tuned.
 const JUDGED: f64 = 64.0;
 
 /// A wait: its mean (µs) and its variance (µs²).

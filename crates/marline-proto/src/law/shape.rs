@@ -8,7 +8,7 @@
 
 use libm::sqrt;
 
-/// Quantiles that are kept.
+/// Quantiles that are kept: from one in a thousand on, closer together in the tails.
 pub(super) const KNOTS: usize = 19;
 /// Their probabilities. A scheduler asks for medians, for the last percent, and for what is rarer
 /// than one in a thousand only roughly.

@@ -32,7 +32,7 @@ const QUICK: f64 = 8.0;
 /// many mean absolute values of the scatter, show a step of the delay, whatever the filter's λ:
 /// chance makes one of a million (a normal variable is as far to one side once in 120).
 const STEP: f64 = 3.0;
-/// Acknowledgements in a filter's weight.
+/// Acknowledgements in a filter's weight. A choice, not tuned.
 const WEIGHED: f64 = 24.0;
 /// Before anything is known of a path's errors their mean is this (µs), for as much as this number
 /// of acknowledgements: between a cable's and a busy cell's jitter, and for as long as a queue of

@@ -29,7 +29,7 @@ const PACKET_THRESHOLD: u64 = 3;
 /// The same on a path that delivered [`ORDERLY`] packets in order since it last did not.
 const ORDERLY_THRESHOLD: u64 = 1;
 const ORDERLY: u64 = 512;
-/// The packet threshold returns when no loss was spurious for this time.
+/// The packet threshold returns when no loss was spurious for this time. A choice, not tuned.
 const REORDERING_MEMORY: Duration = Duration::from_secs(30);
 /// Most eighths of a round-trip time that reordering may add to the time threshold.
 const MAX_EXTRA_EIGHTHS: u32 = 8;
@@ -40,7 +40,7 @@ const MAX_LATE: u32 = 4;
 /// where packets overtake each other the round trips that are measured are those of the quick ones.
 const SPURIOUS_MEMORY: u32 = 3;
 const LEAST_MEMORY: Duration = Duration::from_millis(250);
-/// One over the weight of a packet in the mean time that packets take.
+/// One over the weight of a packet in the mean time that packets take. A choice, not tuned.
 const TAKEN_MEMORY: u64 = 16;
 
 /// The peer acknowledged a packet that was never sent.

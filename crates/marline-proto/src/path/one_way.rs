@@ -7,11 +7,14 @@
 
 use marline_base::{Duration, Instant};
 
+/// The smallest delay is that of the last one or two of these: as long as the smallest round
+/// trip lasts with BBR (`RTpropFilterLen`).
 const WINDOW: Duration = Duration::from_secs(10);
 /// Where the two ways' minima add up to less (µs), a clock stood still between them. Skew alone
 /// makes no such sum.
 const JUMP_US: i64 = -100_000;
-/// Weight of a new spacing or delay in its running mean, as 1/n.
+/// Weight of a new spacing or delay in its running mean, as 1/n: half of what RFC 6298 §2 gives
+/// a round-trip time, since there is one for each packet.
 const SMOOTHING: f64 = 16.0;
 /// What the quickest of this number of acknowledgements, or of as many before them, met on the way
 /// back stands there (as CoDel sees a queue, RFC 8289 §3.1): the others may only be late.

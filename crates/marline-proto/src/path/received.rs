@@ -15,7 +15,8 @@ use crate::law::ReversePath;
 use crate::ranges::RangeSet;
 use crate::wire::{Ack, Arrival, PathId};
 
-/// Acknowledge after this many ack-eliciting packets.
+/// Packets that elicit an acknowledgement until one is written: RFC 9000 §13.2.2 has two; every
+/// eighth costs the way back a quarter of that, and the timer bounds the delay.
 const ELICITING_PER_ACK: u32 = 8;
 /// The first packets of a path are acknowledged at once, so that the peer learns it quickly.
 const EAGER: u64 = 16;

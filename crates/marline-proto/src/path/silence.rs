@@ -13,16 +13,18 @@ use marline_base::{Duration, Instant, nanos_f64};
 use super::loss_meter::{LOSSY, LossMeter};
 use crate::law::Loss;
 
-/// A path falls silent when nothing arrives for this number of usual gaps.
+/// A path falls silent when nothing arrives for this number of usual gaps: the next packet is
+/// late by half a gap then. A choice, not tuned.
 const SILENT_GAPS: f64 = 1.5;
-/// Shortest gap that counts (ns).
+/// Shortest gap that counts (ns): a millisecond, within which batches of the host's own arrive.
 const LEAST_GAP: f64 = 1e6;
-/// After this time a path is idle.
+/// A path is idle when nothing arrived for this time: whoever sends less often is not waited
+/// for.
 const LONGEST: Duration = Duration::from_millis(100);
 /// A silence is reported again after each further gap, as long as it may be a burst: the report may
 /// be lost, and more is missing by then.
 const REPORTS: u32 = LONGEST_BURST as u32;
-/// Weight of a gap in the mean one.
+/// Weight of a gap in the mean one (RFC 6298 §2).
 const GAIN: f64 = 1.0 / 8.0;
 /// Gaps are even if they differ from the mean one by no more than this share of it, on average.
 const EVEN: f64 = 0.4;

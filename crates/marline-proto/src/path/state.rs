@@ -44,7 +44,8 @@ impl PathState {
 
 /// Acknowledged packets that clear a path of suspicion while it carries copies.
 const ACKS_UNDER_LOAD: u32 = 8;
-/// Acknowledged probes that do so when there is nothing to copy.
+/// Acknowledged probes that do so when there is nothing to copy: one or two may have got
+/// through between two outages. A choice, not tuned.
 const ACKS_WHEN_IDLE: u32 = 3;
 /// Acknowledgements in time that show that the silence was a burst of losses and is over.
 const IN_TIME: u32 = 3;
@@ -57,7 +58,8 @@ const FIRST_INTERVAL: Duration = Duration::from_millis(10);
 const STEADY: Duration = Duration::from_millis(300);
 /// Longest probe interval of a suspect path: it bounds how late a return is noticed.
 const SUSPECT_INTERVAL: Duration = Duration::from_millis(200);
-/// Longest probe interval of a dead path.
+/// Longest probe interval of a dead path: a return is noticed within two seconds, for half a
+/// packet a second.
 const DEAD_INTERVAL: Duration = Duration::from_secs(2);
 
 /// What a suspect or dead path has shown since it fell.

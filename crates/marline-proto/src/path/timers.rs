@@ -4,7 +4,8 @@ use marline_base::{Duration, Instant};
 
 use super::{Health, Path};
 
-/// Longest time between two probe timeouts, unless the round trip is longer.
+/// Longest time between two probe timeouts, unless the round trip is longer: RFC 9002 §6.2.1
+/// doubles without a bound, but a return is to be noticed within a second.
 const MAX_PTO: Duration = Duration::from_secs(1);
 /// A new path is probed again this long after its first probe, and then after twice as long each
 /// time: probes that are lost now may be lost in a burst.

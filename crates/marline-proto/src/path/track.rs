@@ -56,7 +56,8 @@ const PACKET_HEAD: usize = 1 + 8 + 1 + 8 + 8 + 2;
 /// leaves whole. Seven MPEG-TS packets, bare, in RTP or in SRT, are such messages: parted, each
 /// would cost a second datagram.
 pub(crate) const WHOLE_MARGIN: u32 = (SYMBOL_OVERHEAD - PACKET_HEAD) as u32;
-/// The measured rate forgets a peak with this weight a sample.
+/// Weight of a sample by which the measured rate forgets a peak: it lasts for a flight or two.
+/// A choice, not tuned.
 const RATE_DECAY: f64 = 1.0 / 64.0;
 /// The rate that the window of a never filled path suggests counts up to what was asked for, or up
 /// to this multiple of what the path was seen to carry.

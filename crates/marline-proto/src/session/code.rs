@@ -23,9 +23,10 @@ use crate::wire::{
     SourceSymbol, Stream, close_code,
 };
 
-/// The shortest source symbols that are worth a code (bytes).
+/// The shortest source symbols that are worth a code (bytes). A choice, not tuned.
 const LEAST_SYMBOL: u64 = 256;
-/// Least time that a status may take longer than a round trip.
+/// Least time that a status may take longer than a round trip: hosts have other things to do
+/// (`path/timers.rs`).
 const LEAST_PATIENCE: Duration = Duration::from_millis(10);
 
 /// What decides whether a repair symbol in flight is worth waiting for.

@@ -21,7 +21,8 @@ use crate::sched::Choice;
 use crate::stats::{Delays, FlowCounters};
 use crate::wire::{DeliveryOrder, FlowId, FlowKind, LEAST_PRIORITY, MAX_TARGET};
 
-/// Unsent bytes that a stream may always hold, however small the windows are.
+/// Unsent bytes that a stream may always hold, however small the windows are: four of a
+/// writer's pieces of 64 KiB.
 const LEAST_UNSENT: u64 = 256 << 10;
 
 impl Session {

@@ -37,9 +37,10 @@ const DOUBT: f64 = 0.1;
 /// A silence is looked at again when it has lasted longer by its part of this: what it shows grows
 /// with its length. With 4 or 64 the same means differ by a hundredth.
 const LOOKS: u32 = 16;
-/// Unanswered probes of a dead path that are remembered.
+/// Unanswered probes of a dead path that are remembered: half a minute of them.
 const MAX_UNANSWERED: u64 = 16;
-/// Data sent longer ago than this is no load.
+/// Data sent longer ago than this is no load: a live stream has a packet each 20 ms or more
+/// often.
 const LOAD_MEMORY: Duration = Duration::from_millis(50);
 
 impl Session {

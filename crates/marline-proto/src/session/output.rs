@@ -16,9 +16,11 @@ use crate::path::{Control, EmissionKind, Health, Path, PathState, SentFrame, Sen
 use crate::sched::{Feedback, Outcome};
 use crate::wire::{FlowId, Forward, Frame, Header, PathId};
 
-/// A symbol is parted only if at least so much of it fits the datagram.
+/// A symbol is parted only if at least this much of it (bytes) fits the datagram: a part costs
+/// a heading of some ten bytes.
 const LEAST_SPLIT: u32 = 256;
-/// A datagram is full when less than this is left.
+/// A datagram is full when less than this (bytes) is left: a heading is worth no fewer. A
+/// choice, not tuned.
 const LEAST_ROOM: usize = 32;
 /// After this many datagrams that only acknowledge, one asks for an acknowledgement itself: a side
 /// that only receives must notice too when its way back is cut (RFC 9000 §13.2.4).

@@ -13,7 +13,8 @@ use core::ops::Bound;
 use super::flow::{Awaits, Flow};
 use crate::wire::{FlowId, LEAST_PRIORITY};
 
-/// Bytes that a flow may send in its turn.
+/// Bytes that a flow may send in its turn: two datagrams, so that no packet is left over in
+/// each turn (deficit round robin, Shreedhar and Varghese 1995, §3.3: at least one).
 pub(super) const QUANTUM: u64 = 3_000;
 /// Classes in which flows are served: the one whose turn has come because it has waited for long,
 /// and one for each priority.

@@ -13,7 +13,8 @@ use crate::path::{Control, EmissionKind, Path, PathState, PathTimer, SentFrame};
 use crate::sched::PathView;
 use crate::wire::{PathId, PathQuiet};
 
-/// Keep-alives of a session that carries nothing are this many times rarer.
+/// Keep-alives of a session that carries nothing are this many times rarer: half the wake-ups
+/// of a device at rest.
 const QUIET: u32 = 2;
 
 /// Of traffic that is there something is heard within this time, nearly always: packets of live

@@ -15,7 +15,7 @@ use crate::flow::{Assigned, Symbol};
 use crate::path::{EmissionKind, Path, PathState};
 use crate::wire::{FlowId, PathId};
 
-/// Over which time the load is counted.
+/// Time over which the load is counted: two or three frames of video.
 const SPAN: Duration = Duration::from_millis(100);
 /// A taker of the load gets it on top of what it must repair.
 const HEADROOM: u64 = 2;

@@ -16,9 +16,10 @@ use marline_base::{Duration, Instant, Rate};
 
 use crate::flow::WriteRate;
 
-/// A flow that has just begun is looked at so soon, and what it needs is not known from less.
+/// A flow that has just begun is looked at after this time, and what it needs is not known from
+/// less.
 const SOON: Duration = Duration::from_millis(20);
-/// How often a flow is looked at then, all flows at the same times.
+/// How often a flow is looked at then, all flows at the same times. A choice, not tuned.
 const TICK: Duration = Duration::from_millis(50);
 /// A flow of which nothing waits and nothing was written for so long makes a pause. Frames may come
 /// less often than looks.
@@ -27,15 +28,17 @@ const QUIET: Duration = Duration::from_millis(200);
 const HELD: Duration = Duration::from_millis(50);
 /// This much proves that the rate is too low, whatever the paths' estimates say.
 const PROOF: Duration = Duration::from_millis(200);
-/// So long must it last.
+/// A flow must be held back for this time before its target counts as missed: three looks in a
+/// row.
 const MISSED_AFTER: Duration = Duration::from_millis(150);
-/// No more than this waits: the flow is not held back any more.
+/// While no more than this waits, the flow is not held back any more: less than a frame at 30 a
+/// second.
 const FREE: Duration = Duration::from_millis(20);
-/// So long must it last,
+/// This must last for a second before the target counts as met,
 const MET_AFTER: Duration = Duration::from_secs(1);
 /// though more may wait for less than this: frames come at once, and key frames are long.
 const STANDS: Duration = Duration::from_millis(500);
-/// While the target is missed, its application is notified again so often at most,
+/// While the target is missed, its application is notified no more often,
 const AGAIN: Duration = Duration::from_millis(500);
 /// and only of a rate that differs by this share.
 const DIFFERS: f64 = 0.2;

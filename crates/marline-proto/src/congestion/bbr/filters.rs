@@ -36,10 +36,11 @@ const MOST_PATIENCE: u32 = 64;
 const STANDS: u32 = 4;
 const LEAST_QUEUE: Duration = Duration::from_millis(5);
 
-/// One over the weight of a sample in the mean round-trip time of lately.
+/// One over the weight of a sample in the mean round-trip time of lately (RFC 6298 §2).
 const LATELY: u32 = 8;
 
-/// Samples of the round-trip time whose mean is worth something.
+/// Samples of the round-trip time whose mean is worth something: to a quarter of their
+/// deviation.
 const LEAST_SAMPLES: u32 = 16;
 
 /// Windowed maximum: the samples that no later one exceeds, oldest and highest first. At most one

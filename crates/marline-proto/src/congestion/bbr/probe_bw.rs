@@ -10,7 +10,7 @@ pub(super) const PROBE_GAIN: f64 = 1.25;
 /// Probe for more, drain the queue that this made, then cruise.
 const GAINS: [f64; 8] = [PROBE_GAIN, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 
-/// Longest draining phase of the gentle manner, in round-trip times.
+/// Longest draining phase of the gentle manner, in round-trip times. A choice, not tuned.
 const LONGEST_DRAIN: u32 = 6;
 
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use crate::wire::{LEAST_PRIORITY, ObjectHeading, Piece};
 const HEADING: usize = ObjectHeading::LONGEST;
 /// What an object costs besides its units, so that it can be cancelled whatever is held.
 const OBJECT_COST: u64 = UNIT_COST + HEADING as u64;
-/// Pieces (bytes) of an object that its receiver uses as they come.
+/// Pieces (bytes) of an object that its receiver uses as they come. A choice, not tuned.
 const INCREMENT: u64 = 64 << 10;
 
 /// How an object is sent.

@@ -11,7 +11,8 @@ use crate::flow::Unsettled;
 use crate::flow::shown::{Unit, UnitCode};
 use crate::wire::{BlockHeading, FlowKind, ObjectHeading};
 
-/// Units of each sort that a scheduler is shown at once.
+/// Units of each sort that a scheduler is shown at once: what one decision may cost is bounded
+/// by it. A choice, not tuned.
 const SHOWN: usize = 64;
 
 impl UnitsSend {
