@@ -167,7 +167,7 @@ leave() {
     running=("${kept[@]}")
 }
 
-# Waits until an end sends datagrams of what IP packets of so many bytes leave on a path, or up to nine fewer: headers
+# Waits until an end sends datagrams as long as IP packets of this size leave room for, or up to nine bytes less: headers
 # and the seal take 66 bytes, or 86 over IPv6; to a client 8 less, as its packets carry no connection id.
 finds() {
     local end=$1 row=$2 wanted=$(($3 - 66 - ($4 == 6 ? 20 : 0)))

@@ -18,4 +18,4 @@ pub use core::time::Duration;
 pub use rank::nearest_rank;
 pub use rate::Rate;
 pub use rng::Rng;
-pub use time::{Instant, nanos_f64};
+pub use time::{Instant, micros_f64, nanos_f64};

@@ -77,6 +77,12 @@ pub fn nanos_f64(duration: Duration) -> f64 {
     }
 }
 
+/// Microseconds of a duration as a float: the unit of arrival times on the wire.
+#[inline]
+pub fn micros_f64(duration: Duration) -> f64 {
+    nanos_f64(duration) / 1e3
+}
+
 /// Saturates at [`Instant::FAR_FUTURE`].
 impl Add<Duration> for Instant {
     type Output = Self;

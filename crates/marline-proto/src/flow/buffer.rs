@@ -72,7 +72,7 @@ impl SendBuffer {
 }
 
 /// Pieces shorter than this (bytes) are copied: a piece that is kept as it came holds its whole
-/// datagram in memory, three times as much at least. A choice, not tuned.
+/// datagram in memory, more than twice as much. A choice, not tuned.
 const COPY_BELOW: usize = 512;
 
 /// A received piece that does not keep a whole datagram alive for a few bytes.

@@ -6,7 +6,7 @@
 
 /// The percentile that it is: one packet in twenty may be later, as of `late_us`.
 const UPPER: f64 = 0.95;
-/// Packets in the mean: some seconds of a live stream, longer than a delay is held.
+/// Packets in the mean: a second or two of a live stream, longer than a delay is held.
 const MEMORY: f64 = 1_024.0;
 /// Packets in the mean deviation from it, which gives the steps their size only.
 const DEVIATION: f64 = 128.0;

@@ -10,7 +10,7 @@
 //! were that packets had. Jitter of the path is no part of it: it makes each gap uneven, but moves
 //! the sum of many by no more than that of one.
 
-use marline_base::{Duration, Instant, Rate, nanos_f64};
+use marline_base::{Duration, Instant, Rate, micros_f64};
 
 use super::Left;
 
@@ -76,10 +76,6 @@ fn by(rate: Rate) -> f64 {
     8e6 / rate.as_bps().max(1) as f64
 }
 
-fn micros(duration: Duration) -> f64 {
-    nanos_f64(duration) / 1e3
-}
-
 fn duration(us: f64) -> Duration {
     Duration::from_nanos((1e3 * us.clamp(0.0, LONGEST)) as u64)
 }
@@ -100,7 +96,7 @@ impl Service {
     /// What `bytes` more would wait that are sent `now`; `filled`: the rate was ever reached.
     pub(super) fn wait(&self, now: Instant, bytes: f64, rate: Rate, filled: bool) -> Wait {
         let busy = bytes / WHOLE * self.time(WHOLE * by(rate));
-        self.wait_of(micros(self.free.since(now)) + busy, filled)
+        self.wait_of(micros_f64(self.free.since(now)) + busy, filled)
     }
 
     /// A wait of these µs by what is known of the service.
@@ -129,7 +125,7 @@ impl Service {
         filled: bool,
     ) -> (Wait, bool) {
         self.rely_on(WHOLE * by(rate));
-        let wait = self.wait_of(micros(self.free.since(now)), filled);
+        let wait = self.wait_of(micros_f64(self.free.since(now)), filled);
         let queued = self.free_at_best > now;
         let latest = now + duration(LONGEST);
         let best = duration(by(rate) * f64::from(size));

@@ -55,6 +55,7 @@ pub(crate) use state::{Health, Reason, Trial};
 pub(crate) use timers::PathTimer;
 pub(crate) use track::{Path, WHOLE_MARGIN};
 pub(crate) use trips::Timing;
+pub(crate) use view::LATEST;
 
 /// How a path begins.
 #[derive(Clone, Copy, Debug, PartialEq)]

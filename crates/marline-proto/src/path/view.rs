@@ -6,6 +6,10 @@ use crate::congestion;
 use crate::law::ArrivalForecast;
 use crate::wire::PathId;
 
+/// No arrival is expected later than this: rates and clocks that are far off must not make sums
+/// overflow.
+pub(crate) const LATEST: Duration = Duration::from_secs(3600);
+
 /// What a scheduler sees of one path, as a snapshot.
 ///
 /// All fields are public so that a scheduler can be tested from literals.
@@ -73,6 +77,6 @@ impl PathView {
         let pipe = self.rate.bytes_in(self.min_rtt);
         let standing = self.in_flight.saturating_sub(pipe);
         let ahead = self.queued + standing + u64::from(len);
-        self.min_rtt / 2 + self.rate.time_for(ahead).min(Duration::from_secs(3600))
+        self.min_rtt / 2 + self.rate.time_for(ahead).min(LATEST)
     }
 }

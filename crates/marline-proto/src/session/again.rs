@@ -1,14 +1,12 @@
 //! When what is sent again would arrive, by the law of each path.
 //!
 //! A rescue, a reinjection and a retransmission go where they arrive first: the law counts a
-//! stranger's queue, and that a path of which something is overdue is later by at least as much.
+//! stranger's queue, and a path whose feedback is overdue is later by at least that much.
 
-use marline_base::{Duration, Instant, nanos_f64};
+use marline_base::{Duration, Instant, micros_f64};
 
+use crate::path::LATEST;
 use crate::sched::PathView;
-
-/// No arrival is expected later than this (µs).
-const LATEST: f64 = 3.6e9;
 
 /// When packets that leave now would arrive.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +22,8 @@ pub(super) struct Arrivals {
 impl Arrivals {
     /// By what is known of these paths.
     pub(super) fn by(now: Instant, views: &[PathView]) -> Self {
-        let ahead = |view: &PathView| Some(view.forecast?.offset_us - micros(view.min_rtt) / 2.0);
+        let ahead =
+            |view: &PathView| Some(view.forecast?.offset_us - micros_f64(view.min_rtt) / 2.0);
         let least = |least: f64, view| Some(least.min(ahead(view)?));
         let ahead = views.iter().try_fold(f64::INFINITY, least);
         Self { now, ahead }
@@ -37,14 +36,11 @@ impl Arrivals {
         };
         let now = self.now;
         let waits = (view.queued + u64::from(len)) as f64 * forecast.service_us;
-        let taken = (forecast.offset_us - ahead + waits).clamp(0.0, LATEST);
+        let taken = (forecast.offset_us - ahead + waits).max(0.0);
+        let taken = Duration::from_nanos((1e3 * taken) as u64);
         let overdue = forecast.due.map_or(Duration::ZERO, |due| now.since(due));
-        forecast.free.since(now) + overdue + Duration::from_nanos((1e3 * taken) as u64)
+        forecast.free.since(now) + overdue + taken.min(LATEST)
     }
-}
-
-fn micros(duration: Duration) -> f64 {
-    nanos_f64(duration) / 1e3
 }
 
 #[cfg(test)]
@@ -77,7 +73,7 @@ mod tests {
     fn arrivals_ms(views: &[PathView]) -> Vec<f64> {
         let arrivals = Arrivals::by(NOW, views);
         let after = views.iter().map(|view| arrivals.after(view, 1000));
-        after.map(|after| micros(after) / 1e3).collect()
+        after.map(|after| micros_f64(after) / 1e3).collect()
     }
 
     #[test]
@@ -102,7 +98,7 @@ mod tests {
     fn laws_are_compared_where_all_are_known() {
         let mut views = [takes(0, 20, 80.0), takes(1, 60, 30.0)];
         views[1].forecast = None;
-        let expected = views.map(|view| micros(view.arrival(1000)) / 1e3);
+        let expected = views.map(|view| micros_f64(view.arrival(1000)) / 1e3);
         assert_eq!(arrivals_ms(&views), expected);
     }
 

@@ -235,8 +235,8 @@ impl Flow {
     }
 
     /// The path as what is sent again meets it: it leaves before all that waits to leave for the
-    /// first time, of which the flow has `own` bytes, all in all, queued on the path. A scheduler
-    /// that queues ahead has a quick path's queue as long as the slow ones'.
+    /// first time; `own` bytes of that on the path are the flow's. A scheduler that queues ahead
+    /// has a quick path's queue as long as the slow ones'.
     pub(super) fn view_again(&self, view: &PathView, own: u64) -> PathView {
         let others = view.queued.saturating_sub(own);
         PathView {

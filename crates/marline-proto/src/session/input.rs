@@ -164,9 +164,10 @@ impl Session {
                 let delay = path.ack_delay(longest);
                 path.received.on_eliciting(header.packet, now, delay);
                 let silent = oldest.and_then(|oldest| path.silent_if(oldest));
-                let feedback = || path.feedback_at(peer_ack_delay);
                 sooner = silent.is_some_and(|at| before.is_none_or(|before| at < before))
-                    && feedback().is_some_and(|at| Some(at) < first);
+                    && path
+                        .feedback_at(peer_ack_delay)
+                        .is_some_and(|at| Some(at) < first);
             }
             if asked {
                 path.received.on_ping(now);
